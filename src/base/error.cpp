@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/call_site.hpp"
+#include "base/os/await_end.hpp"
 #include "base/os/host_name.hpp"
 
 namespace atl {
@@ -63,7 +64,7 @@ void stop(std::string const& message) noexcept {
     if (release_hook != nullptr) release_hook();
   } else {
     // Who was first ends the job, and with it this process; perhaps only after a debugger has let it go.
-    ::sleep(3600);
+    os::await_end();
   }
   std::abort();
 }

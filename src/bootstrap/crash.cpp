@@ -20,6 +20,7 @@
 #include <typeinfo>
 
 #include "base/error.hpp"
+#include "base/os/await_end.hpp"
 
 // What a dying rank leaves for the launcher; where that is not `atoll run`, for a program that puts it into words (last_words.cpp).
 //
@@ -211,7 +212,7 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
     ::pid_t const me = ::gettid();
     ::pid_t who = 0;
     if (!reporting.compare_exchange_strong(who, me, std::memory_order_acq_rel) && who != me) {
-      for (;;) ::pause();
+      os::await_end();
     }
     crash_report& report = *report_of_rank;
     auto expected = crash_state::none;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/await_end.hpp"
 #include "base/os/host_name.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/own_namespace.hpp"
@@ -77,7 +78,8 @@ void launched_channel::abort(int exit_code) {
   int const status = exit_code == 0 ? 1 : exit_code;
   tell_keeper(keeping::standing::ends_job);
   // srun and Hydra lose what ranks have written just then.
-  if (std::getenv("SLURM_PROCID") != nullptr || std::getenv("PMI_RANK") != nullptr) ::usleep(200'000);
+  if (std::getenv("SLURM_PROCID") != nullptr || std::getenv("PMI_RANK") != nullptr)
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
   end_job(status);
   ::_exit(status);
 }
@@ -106,7 +108,7 @@ void launched_channel::at_exit(int status) {
     std::fflush(nullptr);
     // Who was first ends the job, and with it this process.
     bool const speaks = first_to_fail != nullptr ? first_to_fail() : claim_failure();
-    if (!speaks) ::sleep(3600);
+    if (!speaks) os::await_end();
     warn("bootstrap", "the process exits with status %d without upcxx::finalize(), which ends the job",
          status);
     abort(status);

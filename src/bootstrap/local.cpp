@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/os/await_end.hpp"
 #include "base/os/processes.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/board.hpp"
@@ -182,7 +183,7 @@ class local_channel final : public channel {
   [[noreturn]] static void leave_ending_job() {
     // The job is being ended: whoever failed has said why, and the launcher is about to end us too. An error
     // message of ours would only stand beside the one that matters.
-    ::sleep(10);
+    os::await_end(std::chrono::seconds(10));
     throw bootstrap_error("the job is being ended, but nobody ends this rank");
   }
 

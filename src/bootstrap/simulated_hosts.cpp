@@ -4,14 +4,13 @@
 
 #include "bootstrap/simulated_hosts.hpp"
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/os/await_end.hpp"
 #include "bootstrap/host_layout.hpp"
 
 namespace atl::bootstrap {
@@ -71,7 +70,7 @@ std::unique_ptr<channel> simulate_hosts(channel& real, std::string_view layout) 
   try {
     return std::make_unique<simulated_hosts>(real, layout);
   } catch (startup_error const&) {
-    if (!real.claim_failure()) ::sleep(3600);  // one says so; the launcher ends the others
+    if (!real.claim_failure()) os::await_end();  // one says so; the launcher ends the others
     throw;
   }
 }

@@ -1,9 +1,9 @@
 // Start and end of the library.
 
 #include <cxxabi.h>
-#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -16,6 +16,7 @@
 #include <upcxx/detail/runtime.hpp>
 
 #include "base/error.hpp"
+#include "base/os/await_end.hpp"
 #include "base/symbols.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "engine/collectives/barrier.hpp"
@@ -183,7 +184,7 @@ void init(bool threaded, bool checked) {
     engine::start(threaded);
   } catch (std::exception const& problem) {
     // What is wrong for all ranks rank 0 says, and its launcher ends the others meanwhile.
-    if (bootstrap::rank_in_environment() != 0) ::sleep(1);
+    if (bootstrap::rank_in_environment() != 0) os::await_end(std::chrono::seconds(1));
     fatal("init", "%s", problem.what());
   }
   bind_teams();

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from support import CRASH_LINE, LauncherTest, PATIENCE, PROGRAM, SANITIZED, watched_by
@@ -183,6 +184,27 @@ class Failures(LauncherTest):
         process.kill()
         self.assert_nothing_left()
         process.communicate()
+
+    def test_of_all_ranks_with_a_mistake_one_speaks(self):
+        # The others wait for their end, though signals come meanwhile. The one is held up as if for a debugger.
+        process = self.start("-n", 4, "-E", "GASNET_FREEZE_ON_ERROR=1", PROGRAM, "mistakes")
+        self.addCleanup(process.kill)
+        said = ""
+        while "waits for a debugger" not in said:
+            line = process.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        time.sleep(0.3)
+        rank, pid = re.search(r"rank (\d) of 4 .*: a mistake of all", said)[1], int(re.search(r"pid (\d+) waits", said)[1])
+        while process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+            time.sleep(0.05)
+        said += process.communicate(timeout=PATIENCE)[1]
+        self.assertEqual(process.returncode, 128 + signal.SIGABRT, said)
+        self.assertEqual(said.count("a mistake of all"), 1, said)
+        self.assertEqual(set(re.findall(r"pid (\d+) waits", said)), {str(pid)}, said)
+        self.assertRegex(said, rf"atoll run: rank {rank} of 4 on \S+ \(pid {pid}\) stopped over")
 
     def test_impatience_is_no_failure_of_sigkill(self):
         # Ranks take a while to end, and Ctrl-C comes again and again meanwhile.

@@ -4,6 +4,7 @@
 //   rank_program MODE [arguments]
 
 #include <fcntl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/os/memfd.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "engine/world.hpp"
@@ -148,6 +150,16 @@ void print_lines(int count, int size) {
   c.mark(rank_state::finalized);
 }
 
+/// As all ranks do, in a program that is interrupted all the time.
+[[noreturn]] void make_mistake_with_timer() {
+  atl::engine::start(false);
+  ::signal(SIGALRM, [](int) {});
+  itimerval const often{{0, 10'000}, {0, 10'000}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  attach().exchange("together");
+  atl::stop("a mistake of all");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -172,6 +184,8 @@ int main(int argc, char** argv) {
     }
     function_that_hangs();
   }
+
+  if (mode == "mistakes") make_mistake_with_timer();
 
   channel& c = init();
   int const rank = c.where().rank;

@@ -1,8 +1,7 @@
 #include "engine/network/opening.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include <atoll/engine/token.hpp>
 
 #include "base/error.hpp"
+#include "base/os/await_end.hpp"
 #include "base/os/descriptor_limit.hpp"
 #include "base/settings.hpp"
 #include "engine/network/agreement.hpp"
@@ -129,7 +129,7 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
       if (simulated) opened.why_not += opened.why_not.empty() ? "" : "; ";
       if (simulated) opened.why_not += "sim: only between simulated hosts";
       // All ranks have the same words: the first one says them, and launchers and keepers end the others before they do.
-      if (place.rank != 0) ::sleep(3);
+      if (place.rank != 0) os::await_end(std::chrono::seconds(3));
       throw startup_error(format(
           "the job spans %d hosts, and no network can be used by all ranks: %s. Start the job on one host, or see "
           "`atoll info` on those hosts.",
