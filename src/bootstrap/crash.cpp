@@ -182,15 +182,18 @@ void make_report(crash_report& report, int signal, siginfo_t const* info, void* 
   report.sender = info->si_code == SI_USER || info->si_code == SI_TKILL ? info->si_pid : 0;
   bool const by_hardware = info->si_code > 0 && signal != SIGABRT;
   report.address = by_hardware ? reinterpret_cast<std::uint64_t>(info->si_addr) : 0;
-  // If unwinding hangs (a lock that this thread holds), the alarm ends the process all the same.
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  ::sigaction(SIGALRM, &standard, nullptr);
+  // If unwinding hangs (a lock that this thread holds), the alarm ends the process all the same. It takes the place of the program's timer, whose last
+  // alarm may be waiting here and is forgotten.
+  ::alarm(1);
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGALRM, &action, nullptr);
+  action.sa_handler = SIG_DFL;
+  ::sigaction(SIGALRM, &action, nullptr);
   sigset_t alarm_only;
   ::sigemptyset(&alarm_only);
   ::sigaddset(&alarm_only, SIGALRM);
   ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
-  ::alarm(1);
   std::uint64_t const instruction = instruction_of(context);
   report.frame_count = 0;
   if (signal == SIGSEGV && by_hardware && report.address == instruction) {

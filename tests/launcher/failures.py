@@ -74,9 +74,10 @@ class Failures(LauncherTest):
 
     @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
     def test_segmentation_fault_has_a_backtrace(self):
-        got = self.run_job("-n", 3, PROGRAM, "segv", 1)
-        self.assert_failure(got, 139, r"rank 1 of 3 on \S+ \(pid \d+\) died of SIGSEGV \(Segmentation fault\) at address 0x10",
-                            CRASH_LINE, r"what the other ranks were doing")
+        for mode in ("segv", "segv-with-alarm"):
+            got = self.run_job("-n", 3, PROGRAM, mode, 1)
+            self.assert_failure(got, 139, r"rank 1 of 3 on \S+ \(pid \d+\) died of SIGSEGV \(Segmentation fault\) at address 0x10",
+                                CRASH_LINE, r"what the other ranks were doing")
 
     @unittest.skipIf(SANITIZED, "the sanitizer reports this itself")
     def test_segmentation_fault_in_a_thread(self):

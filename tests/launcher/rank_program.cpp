@@ -259,11 +259,19 @@ int main(int argc, char** argv) {
       c.abort(number(2));
     }
   } else if (rank == chosen &&
-             (mode == "segv" || mode == "null-call" || mode == "abort" || mode == "ucx-abort" ||
-              mode == "throw" || mode == "throw-int" || mode == "overflow" || mode == "exit" ||
-              mode == "job-abort" || mode == "fpe" || mode == "thread-segv" || mode == "kill")) {
-    c.exchange("together");  // the others are in their "barrier" by then
-    if (mode == "segv") function_that_crashes(reinterpret_cast<int*>(0x10));
+             (mode == "segv" || mode == "segv-with-alarm" || mode == "null-call" || mode == "abort" ||
+              mode == "ucx-abort" || mode == "throw" || mode == "throw-int" || mode == "overflow" ||
+              mode == "exit" || mode == "job-abort" || mode == "fpe" || mode == "thread-segv" ||
+              mode == "kill")) {
+    c.exchange("together");           // the others are in their "barrier" by then
+    if (mode == "segv-with-alarm") {  // one that waits for sigwait(), as in programs with timers
+      sigset_t alarm;
+      ::sigemptyset(&alarm);
+      ::sigaddset(&alarm, SIGALRM);
+      ::sigprocmask(SIG_BLOCK, &alarm, nullptr);
+      ::raise(SIGALRM);
+    }
+    if (mode.starts_with("segv")) function_that_crashes(reinterpret_cast<int*>(0x10));
     if (mode == "null-call") sink_of_values = function_that_calls_nothing();
     if (mode == "abort") std::abort();
     if (mode == "ucx-abort") ucs_fatal_error_message();
