@@ -24,6 +24,10 @@
 namespace atl::bootstrap {
 namespace {
 
+constexpr int look_every_ms = 250;
+constexpr int missed_for_ms = 1000;  ///< a rank, before that is told
+constexpr int grace_ms = 1000;
+
 struct child {
   ::pid_t pid = -1;
   bool running = true;
@@ -66,21 +70,46 @@ std::string explain(rank_state state, int wait_status) {
   return {};
 }
 
+/// A rank that has ended well is no failure, unless others come to upcxx::init() again: they wait for all. That rank, or -1.
+int missed_rank(board const& of, std::vector<child> const& children) {
+  // Relaxed: nothing else is read.
+  if (of.header().arrived.load(std::memory_order_relaxed) == 0) return -1;
+  auto const ended =
+      std::find_if(children.begin(), children.end(), [](child const& c) { return !c.running; });
+  return ended == children.end() ? -1 : static_cast<int>(ended - children.begin());
+}
+
 /// Waits for all ranks; the exit status of the job.
-int supervise(board const& of, std::vector<child>& children) {
+int supervise(board& of, std::vector<child>& children) {
   int result = 0;
   bool ending = false;
+  int missed_ms = 0;
+  auto const end = [&](int status) {
+    if (result == 0) result = status;
+    ending = true;
+    of.end();
+    signal_all(children, SIGTERM);
+  };
   auto const anyone = [&] {
     return std::any_of(children.begin(), children.end(), [](child const& c) { return c.running; });
   };
   while (anyone()) {
     int wait_status = 0;
-    int const rank = wait_for_one(children, wait_status, ending ? 1000 : 1'000'000'000);
-    if (rank < 0) {
-      if (ending) signal_all(children, SIGKILL);
+    int const rank = wait_for_one(children, wait_status, ending ? grace_ms : look_every_ms);
+    if (ending) {
+      if (rank < 0) signal_all(children, SIGKILL);
       continue;
     }
-    if (ending) continue;
+    if (rank < 0) {
+      int const missed = missed_rank(of, children);
+      missed_ms = missed < 0 ? 0 : missed_ms + look_every_ms;
+      if (missed_ms <= missed_for_ms) continue;
+      std::fprintf(stderr,
+                   "atoll: rank %d has ended, and others wait for it in upcxx::init(); the job ends\n",
+                   missed);
+      end(1);
+      continue;
+    }
     int const status = status_of(wait_status);
     rank_state const state = of.slot(rank).diagnostics.state.load(std::memory_order_acquire);
     std::string const why = of.abort_rank() >= 0 ? "" : explain(state, wait_status);
@@ -92,10 +121,7 @@ int supervise(board const& of, std::vector<child>& children) {
       if (result == 0) result = status;  // after finalize: the others finish by themselves
       continue;
     }
-    if (result == 0) result = of.abort_rank() >= 0 ? of.abort_status() : std::max(status, 1);
-    ending = true;
-    of.header().ending.store(1, std::memory_order_release);
-    signal_all(children, SIGTERM);
+    end(of.abort_rank() >= 0 ? of.abort_status() : std::max(status, 1));
   }
   return result;
 }

@@ -154,6 +154,11 @@ class Basics(LauncherTest):
                                  timeout=PATIENCE, check=False)
             self.assertEqual((got.returncode, len(got.stdout.splitlines())), (0, 3), got)
 
+    def test_without_a_launcher_a_rank_that_has_ended_is_missed(self):
+        got = subprocess.run([PROGRAM, "left-alone", "0"], env=self.environment(GASNET_PSHM_NODES="2"), text=True, capture_output=True, timeout=PATIENCE, check=False)
+        self.assertEqual((got.returncode, got.stdout, got.stderr),
+                         (1, "", "atoll: rank 1 has ended, and others wait for it in upcxx::init(); the job ends\n"))
+
     def test_launchers_can_be_nested(self):
         got = self.run_job("-n", 2, ATOLL, "run", "-n", 3, PROGRAM, "exchange")
         self.assertEqual(got.status, 0, got)
