@@ -82,7 +82,7 @@ class channel {
   /// else can know why; elsewhere whoever knows says so and ends this process meanwhile, if all is well.
   virtual void await_explanation() noexcept {}
 
-  /// Ends the whole job. The message has been printed already.
+  /// Ends the whole job, with the last eight bits of that status, or 1 if these are 0. The message has been printed already.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 
   /// Called at the beginning and end of init, and at the end of finalize: lets the launcher tell a clean exit from a lost rank.

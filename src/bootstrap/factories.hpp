@@ -9,6 +9,9 @@
 
 namespace atl::bootstrap {
 
+/// Status of a process that ends its job over a failure. Systems keep the last eight bits, which must not look like success.
+constexpr int failure_status(int exit_code) { return (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff; }
+
 /// A job of one rank; always possible.
 std::unique_ptr<channel> make_solo();
 

@@ -21,6 +21,7 @@
 #include "base/os/memfd.hpp"
 #include "base/os/own_namespace.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/factories.hpp"
 #include "bootstrap/keeper/explained.hpp"
 #include "bootstrap/keeper/post.hpp"
 #include "bootstrap/last_words.hpp"
@@ -75,7 +76,7 @@ void launched_channel::meet() {
 char const* launched_channel::console_env(char const* name) { return std::getenv(name); }
 
 void launched_channel::abort(int exit_code) {
-  int const status = exit_code == 0 ? 1 : exit_code;
+  int const status = failure_status(exit_code);
   tell_keeper(keeping::standing::ends_job);
   // srun and Hydra lose what ranks have written just then.
   if (std::getenv("SLURM_PROCID") != nullptr || std::getenv("PMI_RANK") != nullptr)

@@ -160,7 +160,7 @@ class local_channel final : public channel {
   }
 
   [[noreturn]] void abort(int exit_code) override {
-    int const status = exit_code == 0 ? 1 : exit_code;
+    int const status = failure_status(exit_code);
     board_.record_abort(where_.rank, status);
     board_.end();
     ::_exit(status);

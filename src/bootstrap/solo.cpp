@@ -23,7 +23,7 @@ class solo_channel final : public channel {
   std::string published_by(std::int32_t /*rank*/) override { return card_; }
   rank_diagnostics& diagnostics() override { return diagnostics_; }
   char const* console_env(char const* name) override { return std::getenv(name); }
-  [[noreturn]] void abort(int exit_code) override { ::_exit(exit_code == 0 ? 1 : exit_code); }
+  [[noreturn]] void abort(int exit_code) override { ::_exit(failure_status(exit_code)); }
   void mark(rank_state state) override { diagnostics_.state.store(state, std::memory_order_relaxed); }
 
  private:

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from support import CRASH_LINE, LauncherTest, PATIENCE, PROGRAM, SANITIZED, watched_by
+from support import ATOLL, CRASH_LINE, LauncherTest, PATIENCE, PROGRAM, SANITIZED, watched_by
 
 
 class Failures(LauncherTest):
@@ -137,6 +137,19 @@ class Failures(LauncherTest):
         got = self.run_job("-n", 3, PROGRAM, "job-abort", 1, 9)
         self.assert_failure(got, 9, r"the rank's own message", r"rank 1 of 3 .* ended the job with status 9")
         self.assertEqual(len(got.err.splitlines()), 2, got)
+
+    def test_no_failure_looks_like_success(self):
+        # Of a status only eight bits are left.
+        starts = [[], [ATOLL, "run", "-n", "1"]]
+        for name in ("mpiexec.hydra", "mpirun.openmpi"):
+            starts += [[name, "-n", "1"]] * bool(shutil.which(name))
+        for start in starts:
+            for mode in ["job-abort"] + ["exit"] * bool(start):  # who exits alone has no job to end
+                with self.subTest(start=start, mode=mode):
+                    environment = self.environment(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+                    got = subprocess.run([*start, PROGRAM, mode, "0", "256"], text=True, capture_output=True, timeout=PATIENCE, env=environment,
+                                         stdin=subprocess.DEVNULL, check=False)
+                    self.assertEqual(got.returncode, 1, got)
 
     def test_ranks_that_wait_in_an_exchange_keep_silent_when_another_ends_the_job(self):
         got = self.run_job("-n", 4, PROGRAM, "abort-in-exchange", 2, 11)
