@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/os/standard_streams.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -48,6 +49,16 @@ char const* words_on_pmix() {
                                            words_on_pmix(), pmi.c_str(), why_not_local.c_str())));
 }
 
+/// Usually it is so for all ranks: the first one says it.
+void warn_of_ranks_alone() {
+  if (rank_in_environment() != 0) return;
+  warn(
+      "bootstrap",
+      "%s, so this process is a job of one rank, and so is each rank of that job. Has a wrapper closed descriptors, in a PID namespace of its "
+      "own? Let it leave them open. If no such job is meant, unset ATOLL_JOB",
+      board_out_of_reach);
+}
+
 std::unique_ptr<channel> make_channel() {
   std::string const wanted = settings::bootstrap();
   std::string reason;
@@ -67,6 +78,7 @@ std::unique_ptr<channel> make_channel() {
   if (int const ranks = settings::ranks_without_launcher(); ranks > 1 && !is_of_a_job())
     return make_forked(ranks);
   if (auto const task = foreign_task_here()) refuse(*task, reason);
+  if (reason == board_out_of_reach) warn_of_ranks_alone();
   return make_solo();
 }
 

@@ -15,6 +15,10 @@ constexpr int failure_status(int exit_code) { return (exit_code & 0xff) == 0 ? 1
 /// A job of one rank; always possible.
 std::unique_ptr<channel> make_solo();
 
+/// The reason of make_local() where this process may be a rank that cannot join.
+inline constexpr char const* board_out_of_reach =
+    "the `atoll run` named by ATOLL_JOB is gone or out of reach";
+
 /// Joins the job of the `atoll run` that the environment names. Null when there is none, or when this process
 /// is not one of its ranks (a program started by a rank); `reason` then says so.
 std::unique_ptr<channel> make_local(std::string& reason);

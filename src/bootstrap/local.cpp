@@ -221,7 +221,7 @@ std::unique_ptr<channel> make_local(std::string& reason) {
   }
   board found = open_board(job);
   if (!found) {
-    reason = "the `atoll run` named by ATOLL_JOB is gone or out of reach";
+    reason = board_out_of_reach;
     return nullptr;
   }
   if (job.rank < 0 || static_cast<std::uint32_t>(job.rank) >= found.header().ranks) {

@@ -1,6 +1,7 @@
 """What every job has: ranks that know each other, descriptors, hosts that are simulated, cores."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -112,6 +113,12 @@ class Basics(LauncherTest):
         got = self.run_job("-n", 3, sys.executable, "-c", wrapper, PROGRAM, "exchange")
         self.assertEqual(got.status, 0, got)
         self.assertIn("exchange ok 2 of 3 by local", got.out)
+
+    def test_ranks_that_cannot_reach_their_launcher_say_so_once(self):
+        wrapper = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+        got = self.run_job("-n", 3, *self.unshared("-rpf", "--mount-proc"), sys.executable, "-c", wrapper, PROGRAM, "exchange")
+        self.assertEqual((got.status, got.out), (0, "exchange ok 0 of 1 by solo\n" * 3), got)
+        self.assertRegex(got.err, r"\Aatoll: pid \d+ .*ATOLL_JOB is gone or out of reach, so this process is a job of one rank.*\n\Z")
 
     def test_shell_wrappers_may_run_programs_one_after_the_other(self):
         got = self.run_job("-n", 2, "sh", "-c", f"'{PROGRAM}' ranks && '{PROGRAM}' exchange")
