@@ -69,6 +69,14 @@ class Manual(unittest.TestCase):
         for name in re.findall(r"^(?!BUILD_FLAGS)([A-Z_]+)=", output(PROGRAMS / "upcxx-meta", "ALL"), flags=re.M):
             self.assertRegex(page, rf"(?m)^\.BR? .*\b{name}\b", name)
 
+    def test_variables_of_ranks_on_other_hosts(self):
+        source = (ROOT / "tools" / "run" / "hosts" / "cluster_plan.cpp").read_text(encoding="utf-8")
+        forwarded = set(re.findall(r'"([A-Z]+_)"', re.search(r"bool is_forwarded\(.*?\n}\n", source, flags=re.S)[0]))
+        self.assertGreater(len(forwarded), 4)
+        for page in (PAGES / "atoll-run.1", ROOT / "docs" / "guide" / "clusters.md"):
+            named = re.search(r"variables that begin with (.*?), the paths", page.read_text(encoding="utf-8"), flags=re.S)[1]
+            self.assertEqual(set(re.findall("[A-Z]+_", named)), forwarded, page.name)
+
 
 class Completion(unittest.TestCase):
     def test_subcommands(self):
