@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/exit_status.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/processes.hpp"
 #include "bootstrap/board.hpp"
@@ -32,10 +33,6 @@ struct child {
   ::pid_t pid = -1;
   bool running = true;
 };
-
-int status_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
 
 void signal_all(std::vector<child> const& children, int signal) {
   for (child const& c : children) {
@@ -110,7 +107,7 @@ int supervise(board& of, std::vector<child>& children) {
       end(1);
       continue;
     }
-    int const status = status_of(wait_status);
+    int const status = os::exit_status_of(wait_status);
     rank_state const state = of.slot(rank).diagnostics.state.load(std::memory_order_acquire);
     std::string const why = of.abort_rank() >= 0 ? "" : explain(state, wait_status);
     if (!why.empty()) {

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/os/exit_status.hpp"
+
 namespace atl::tools {
 
 int listen(command_line const& command, std::function<void(std::string const&)> const& take) {
@@ -53,7 +55,7 @@ int listen(command_line const& command, std::function<void(std::string const&)> 
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return os::exit_status_of(status);
 }
 
 std::string find_in_path(std::string const& name) {

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/os/exit_status.hpp"
+
 extern char** environ;
 
 namespace atl::plotting {
@@ -27,7 +29,7 @@ int spawn_and_wait(std::vector<std::string> words, posix_spawn_file_actions_t* a
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return 127;
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return os::exit_status_of(status);
 }
 
 bool has_matplotlib(std::string const& python) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/exit_status.hpp"
 #include "base/os/pipe.hpp"
 #include "base/os/unique_fd.hpp"
 #include "picture/keepers.hpp"
@@ -304,8 +305,7 @@ class watch {
     }
     if (pid_ < 0 || ::waitpid(pid_, &how, WNOHANG) != pid_) return;
     pid_ = -1;
-    if (!end_at_chosen_)
-      status_ = WIFEXITED(how) ? WEXITSTATUS(how) : exit_status::signal_base + WTERMSIG(how);
+    if (!end_at_chosen_) status_ = os::exit_status_of(how);
     end_at_.reset();
     // Whoever still holds our pipes is no part of the job.
     for (stream* each : {&ranks_output_, &ranks_errors_}) {
