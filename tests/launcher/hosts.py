@@ -72,6 +72,10 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
             self.start("--hosts", "a,b", "--launcher", launcher, PROGRAM)
             self.assertEqual(self.line()[0], name)
 
+    def test_a_folder_is_no_launcher(self):
+        os.mkdir(os.path.join(self.folder, "prterun"))
+        self.assertIn("it is not installed", self.start("--hosts", "a", "--launcher", "prterun", PROGRAM, status=2).stderr)
+
     def test_hosts_as_people_write_them(self):
         self.install("mpirun")
         for written, expected in (("n[1-3]", "n1:1,n2:1,n3:1"), ("n[08-10,12]:2,m", "n08:2,n09:2,n10:2,n12:2,m:1"), ("r[1-2]n[1,3].x", "r1n1.x:1,r1n3.x:1,r2n1.x:1,r2n3.x:1")):

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 
 #include "base/os/exit_status.hpp"
 
@@ -56,16 +55,6 @@ int listen(command_line const& command, std::function<void(std::string const&)> 
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return os::exit_status_of(status);
-}
-
-std::string find_in_path(std::string const& name) {
-  char const* const path = std::getenv("PATH");
-  std::istringstream folders(path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return "";
 }
 
 }  // namespace atl::tools

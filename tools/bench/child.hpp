@@ -19,7 +19,4 @@ struct command_line {
 /// signal's number if one ended it, or 127 if it cannot be started.
 int listen(command_line const& command, std::function<void(std::string const&)> const& take);
 
-/// Full path of a program found in PATH; empty if there is none.
-std::string find_in_path(std::string const& name);
-
 }  // namespace atl::tools

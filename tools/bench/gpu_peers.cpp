@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/os/search_path.hpp"
 #include "memory/cuda/api.hpp"
 #include "result.hpp"
 #include "ucx.hpp"
@@ -28,7 +29,7 @@ found_devices find_devices() {
 
 /// A peer that stands still must not hold up the rest.
 command_line limited(command_line command) {
-  if (!find_in_path("timeout").empty()) {
+  if (!os::find_on_path("timeout").empty()) {
     command.words.insert(command.words.begin(), {"timeout", "-k", "5", "60"});
   }
   return command;

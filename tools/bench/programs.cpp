@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/os/cores.hpp"
+#include "base/os/search_path.hpp"
 
 namespace atl::tools {
 namespace {
@@ -43,8 +44,8 @@ programs find_programs() {
   p.nvshmem = existing(libexec / "atoll-bench-nvshmem");
   p.nvshmem_kernels = existing(libexec / "atoll-bench-nvshmem-kernels");
   p.nccl = existing(libexec / "atoll-bench-nccl");
-  p.mpirun = find_in_path("mpirun");
-  p.ucx_perftest = find_in_path("ucx_perftest");
+  p.mpirun = os::find_on_path("mpirun");
+  p.ucx_perftest = os::find_on_path("ucx_perftest");
   if (!p.mpi.empty() && !p.mpirun.empty()) {
     listen({{p.mpirun, "--version"}, {}}, [&p](std::string const& line) {
       if (line.find("Open MPI") != std::string::npos || line.find("OpenRTE") != std::string::npos)

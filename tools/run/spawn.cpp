@@ -14,10 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "base/os/descriptor_limit.hpp"
+#include "base/os/search_path.hpp"
 #include "run/signals.hpp"
 
 extern char** environ;
@@ -145,19 +145,11 @@ std::string find_program(std::string const& name, int& status) {
     status = exit_status::not_found;
     return {};
   }
-  auto const usable = [](std::string const& path) {
-    struct stat info {};
-    return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
-  };
   std::vector<std::string> candidates;
   if (name.find('/') != std::string::npos) {
     candidates.push_back(name);
   } else {
-    char const* const path = std::getenv("PATH");
-    std::istringstream folders(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
-    for (std::string folder; std::getline(folders, folder, ':');) {
-      candidates.push_back((folder.empty() ? "." : folder) + "/" + name);
-    }
+    candidates = os::places_on_path(name);
     candidates.push_back("./" + name);
     // Programs installed with this one, where its folder is not in PATH.
     std::error_code error;
@@ -166,7 +158,7 @@ std::string find_program(std::string const& name, int& status) {
   }
   std::string refused;
   for (auto const& path : candidates) {
-    if (usable(path)) return path;
+    if (os::is_program(path)) return path;
     if (refused.empty() && ::access(path.c_str(), F_OK) == 0) refused = path;
   }
   if (!refused.empty()) {

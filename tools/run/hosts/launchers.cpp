@@ -1,7 +1,5 @@
 #include "run/hosts/launchers.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/os/search_path.hpp"
 #include "run/quoted.hpp"
 
 namespace atl::tools {
@@ -17,17 +16,6 @@ namespace {
 
 /// Whose Hydra it is that knows more options than MPICH's.
 constexpr char const* intel = "intel";
-
-/// File of a program by PATH; empty if there is none.
-std::string on_path(std::string const& name) {
-  char const* const path = std::getenv("PATH");
-  std::istringstream folders(path != nullptr ? path : "/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string const file = (folder.empty() ? "." : folder) + "/" + name;
-    if (::access(file.c_str(), X_OK) == 0) return file;
-  }
-  return {};
-}
 
 /// What a program prints.
 std::string output_of(std::string const& program, std::string const& option) {
@@ -59,7 +47,7 @@ std::string on_one_line(std::string const& text) {
 }
 
 std::optional<launcher> find_srun() {
-  std::string const file = on_path("srun");
+  std::string const file = os::find_on_path("srun");
   if (file.empty()) return std::nullopt;
   std::string const list = output_of(file, "--mpi=list");
   std::string const mpi = offers(list, "pmix") ? "pmix" : "pmi2";
@@ -74,7 +62,7 @@ std::optional<launcher> find_srun() {
 }
 
 std::optional<launcher> find_prterun() {
-  std::string const file = on_path("prterun");
+  std::string const file = os::find_on_path("prterun");
   if (file.empty()) return std::nullopt;
   return launcher{launcher_kind::prterun, file, "prterun (" + file + ")", "",
                   tag_style::bracketed_with_space};
@@ -82,7 +70,7 @@ std::optional<launcher> find_prterun() {
 
 std::optional<launcher> find_openmpi() {
   for (char const* const name : {"mpirun", "mpirun.openmpi", "orterun"}) {
-    std::string const file = on_path(name);
+    std::string const file = os::find_on_path(name);
     if (file.empty()) continue;
     std::string const version = output_of(file, "--version");
     if (version.find("Open MPI") == std::string::npos && version.find("OpenRTE") == std::string::npos)
@@ -97,7 +85,7 @@ std::optional<launcher> find_openmpi() {
 
 std::optional<launcher> find_hydra() {
   for (char const* const name : {"mpiexec.hydra", "mpiexec", "mpirun", "mpirun.mpich"}) {
-    std::string const file = on_path(name);
+    std::string const file = os::find_on_path(name);
     if (file.empty()) continue;
     std::string const version = output_of(file, "--version");
     bool const is_intels = version.find("Intel(R) MPI") != std::string::npos;
