@@ -169,9 +169,15 @@ case "$*" in --version) echo '{self.VERSIONS[name]}'; exit 0 ;; --mpi=list) echo
 
     def test_a_launcher_that_cannot_be_run(self):
         # A word of its command line is longer than systems take.
-        self.install("srun")
-        got = self.start("--launcher", "srun", "--hosts", "a-host-with-a-long-name:20000,b:1", PROGRAM, status=126)
-        self.assertIn(f"atoll run: cannot run {self.folder}/srun: Argument list too long\n", got.stderr)
+        self.install("mpirun")
+        got = self.start("--hosts", "a-host-with-a-long-name[1-9999]", PROGRAM, status=126)
+        self.assertIn(f"atoll run: cannot run {self.folder}/mpirun: Argument list too long\n", got.stderr)
+
+    def test_a_long_list_of_hosts_goes_to_srun_by_a_file(self):
+        self.install("srun", act='while [ "$1" != -w ]; do shift; done; exec /bin/cat "$2"')
+        got = self.start("--launcher", "srun", "--hosts", "a-host-with-a-long-name:20000,b:1", PROGRAM)
+        self.assertEqual(got.stdout, "a-host-with-a-long-name\n" * 20000 + "b\n")
+        self.assertRegex(self.start("--launcher", "srun", "--hosts", "a,b", "--show", PROGRAM).stdout, " -w a,b ")
 
     def test_limit_on_open_files_is_handed_on(self):
         self.install("mpirun", act="ulimit -Sn; exit 0")

@@ -26,6 +26,7 @@
 #include "picture/keepers.hpp"
 #include "run/descendants.hpp"
 #include "run/hosts/hydra_agents.hpp"
+#include "run/hosts/long_list.hpp"
 #include "run/hosts/tagged_lines.hpp"
 #include "run/input.hpp"
 #include "run/output.hpp"
@@ -112,7 +113,10 @@ class watch {
   void start() {
     os::pipe_ends output = os::make_pipe();
     os::pipe_ends errors = os::make_pipe();
-    std::vector<char*> const words = pointers_to(plan_.words);
+    std::vector<std::string> own_words = plan_.words;
+    os::unique_fd list;
+    if (is_slurm() && !plan_.start.hosts.empty()) list = put_long_list_into_file(own_words);
+    std::vector<char*> const words = pointers_to(own_words);
     std::vector<char*> const environment = pointers_to(plan_.environment);
     ::pid_t const us = ::getpid();
     pid_ = ::fork();
