@@ -4,6 +4,7 @@
 /// and as much to receive, occupies the adapter of its host for the larger of `gap` and n times `per_byte`, and is
 /// `latency` on its way.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -34,6 +35,14 @@ inline constexpr picoseconds line_gap = 20'000;
 /// Messages inside a host: what one costs its sender and its receiver, and a byte of it.
 inline constexpr picoseconds inside_overhead = 50'000;
 inline constexpr picoseconds inside_per_byte = 100;
+
+/// The launcher's service: a request to the server of the own host until its answer, and what each takes the server, which answers one after
+/// the other. What has been collected for all is asked for within the process: the library's thread answers.
+inline constexpr picoseconds server_answers = 30'000'000;
+inline constexpr picoseconds server_busy = 10'000'000;
+inline constexpr picoseconds collected_is_got = 9'000'000;
+/// Beside name and bytes of what a rank leaves, when servers collect it.
+inline constexpr std::size_t collected_header = 16;
 
 constexpr std::optional<costs> find_network(std::string_view name) {
   for (costs const& c : networks) {

@@ -16,6 +16,8 @@
 
 #include "scale/bursts.hpp"
 #include "scale/model.hpp"
+#include "scale/start.hpp"
+#include "scale/start_table.hpp"
 
 namespace {
 
@@ -85,6 +87,9 @@ struct bundles {
 };
 constexpr bundles known_bundles[] = {
     {"none", bundling::none}, {"rank", bundling::by_rank}, {"host", bundling::by_host}};
+
+/// Not of ranks that are there: play_start().
+constexpr std::string_view start_name = "start";
 
 operation const* find_operation(std::string_view name) {
   for (operation const& o : operations) {
@@ -160,7 +165,7 @@ void play(wishes const& w, std::int32_t ranks, std::int32_t per_host, bundles co
   stopwatch const start;
   std::size_t const before = model::heap_in_use();
   model m({ranks, per_host, w.connections, true, bundled.how});
-  to.line(m, "-", "start", 0, {}, m.heap_at_start(), start.seconds());
+  to.line(m, "-", "made", 0, {}, m.heap_at_start(), start.seconds());
   for (std::string const& name : w.names) {
     operation const& o = *find_operation(name);
     std::size_t const bytes = name == "barrier" ? 0 : w.bytes;
@@ -189,9 +194,22 @@ void play(wishes const& w, std::int32_t ranks, std::int32_t per_host, bundles co
   }
 }
 
+/// Each job is made of processes, so before there is a model.
+void play_starts(wishes const& w) {
+  atl::scale::start_table to(w.networks, w.csv);
+  for (std::int32_t const ranks : w.ranks) {
+    for (std::int32_t const per_host : w.per_host) {
+      if (per_host > ranks) continue;
+      stopwatch const watch;
+      atl::scale::job_shape const shape{ranks, per_host};
+      to.line(shape, atl::scale::play_start(shape), watch.seconds());
+    }
+  }
+}
+
 std::string known_names() {
-  std::string all;
-  for (operation const& o : operations) all += (all.empty() ? "" : ", ") + std::string(o.name);
+  std::string all(start_name);
+  for (operation const& o : operations) all += ", " + std::string(o.name);
   return all;
 }
 
@@ -203,7 +221,9 @@ int main(int argc, char** argv) {
       "Plays collectives of many ranks in virtual time, with the engine's own code over a network that only counts, and prints "
       "what they take: messages to other hosts (of all ranks, and of the one that sends most), how many of them follow each other "
       "on the longest way, bytes, messages and published lines inside hosts, connections made and most of one rank at once, time "
-      "under a LogGP model, and private memory of a rank."};
+      "under a LogGP model, and private memory of a rank. Operation start has a table of its own: what the library sends to other hosts (nothing), "
+      "meetings of the job by its launcher, exchanges over a host, messages between the launcher's servers, in all and in a row, and their bytes; "
+      "of a rank, requests to its server, things and bytes that it reads, bytes that the first of its host reads; private memory of both."};
   app.add_option("--ranks", w.ranks, "Sizes of jobs")
       ->delimiter(',')
       ->check(CLI::Range(1, 1'000'000))
@@ -215,8 +235,9 @@ int main(int argc, char** argv) {
   app.add_option("--operations", w.names, "Which: " + known_names())
       ->delimiter(',')
       ->check([](std::string const& name) {
-        return find_operation(name) != nullptr ? std::string()
-                                               : "no operation " + name + "; there are " + known_names();
+        return name == start_name || find_operation(name) != nullptr
+                   ? std::string()
+                   : "no operation " + name + "; there are " + known_names();
       })
       ->capture_default_str();
   app.add_option("--bytes", w.bytes, "Bytes of each rank's value or block, a multiple of 8")
@@ -241,6 +262,13 @@ int main(int argc, char** argv) {
   app.add_option("--csv", w.csv, "Adds the lines to this file");
   CLI11_PARSE(app, argc, argv);
   try {
+    bool const starts = std::find(w.names.begin(), w.names.end(), start_name) != w.names.end();
+    if (starts && w.names.size() > 1)
+      throw std::runtime_error("start has a table of its own: let it be the only operation");
+    if (starts) {
+      play_starts(w);
+      return EXIT_SUCCESS;
+    }
     report to(w);
     for (std::int32_t const ranks : w.ranks) {
       for (std::int32_t const per_host : w.per_host) {

@@ -69,4 +69,7 @@ struct functions {
   char const* (*version)();
 };
 
+/// Those of libpmix, which is opened at the first call and stays. Throws startup_error. (bench/scale has a launcher of its own in its place.)
+functions const& library();
+
 }  // namespace atl::bootstrap::pmix_api

@@ -30,7 +30,6 @@ namespace atl::engine {
 using transport::spill;
 using transport::status;
 
-void (*message_sink)(message*) = nullptr;
 constinit std::atomic<std::uint64_t> waits_in_vain{0};
 
 namespace {

@@ -1,5 +1,6 @@
 #include "engine/progress/progress_engine.hpp"
 
+#include "engine/progress/messages.hpp"
 #include "engine/progress/waiting.hpp"
 
 namespace atl::engine {
@@ -9,6 +10,7 @@ rank_diagnostics unseen_diagnostics;
 }  // namespace
 
 rank_diagnostics* diagnostics = &unseen_diagnostics;
+void (*message_sink)(message*) = nullptr;
 
 progress_engine::progress_engine(shm::endpoint& transport, network_messages* other_hosts, host_domain& ranks,
                                  waiting_policy policy, bool several_threads)
