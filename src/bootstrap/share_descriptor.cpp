@@ -70,9 +70,17 @@ class sharing {
     } else {
       note("abstract socket: the ranks are in several network namespaces");
     }
-    if (!all_have_it()) by_proc();
-    if (!all_have_it()) by_mail(os::mail_place::folder);
-    if (!all_have_it()) return false;
+    // Each look is an exchange.
+    bool all = all_have_it();
+    if (!all) {
+      by_proc();
+      all = all_have_it();
+    }
+    if (!all) {
+      by_mail(os::mail_place::folder);
+      all = all_have_it();
+    }
+    if (!all) return false;
     into = std::move(received_);
     return true;
   }
