@@ -1,5 +1,5 @@
 """Draws the plots of the website from docs/data: bench.csv and gpu.csv, which `atoll bench --csv` wrote, gpu_heat3d.csv, windows of
-two steps of the heat simulation, and scale.csv, of the model of scale. Curves and histograms are those of `atoll report`.
+two steps of the heat simulation, and scale.csv and start.csv, of the model of scale. Curves and histograms are those of `atoll report`.
 
 The pictures go to docs/_generated/, which git ignores. Without matplotlib the page is built without them.
 """
@@ -137,15 +137,38 @@ def draw_scale(plt, colors, rows, save):
     save(figure, "scale")
 
 
+def draw_start(plt, colors, rows, save):
+    """The start of large jobs by the model: time, what a rank reads, and its private memory, against ranks."""
+    figure, (times, reads, memory) = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained")
+    for color, share in zip(colors, sorted({int(r["per_host"]) for r in rows})):
+        chosen = sorted((r for r in rows if int(r["per_host"]) == share and r["network"] == "tcp"), key=lambda r: int(r["ranks"]))
+        for axes, column, factor in ((times, "time_ms", 1.0), (reads, "leader_read_bytes", 1e-3), (memory, "heap_leader", 1e-3)):
+            axes.plot([int(r["ranks"]) for r in chosen], [factor * float(r[column]) for r in chosen], "o-", color=color,
+                      label=f"{share} a host", linewidth=1.8, markersize=4.5)
+    times.set_title("until all ranks are there", fontsize=11)
+    times.set_ylabel("ms, launcher over TCP")
+    reads.set_title("read by the first rank of a host", fontsize=11)
+    reads.set_ylabel("KB")
+    memory.set_title("private memory of a rank", fontsize=11)
+    memory.set_ylabel("KB")
+    for axes in (times, reads, memory):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("ranks")
+        axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
+        axes.legend(fontsize=8.5)
+    save(figure, "start")
+
+
 def draw_all(app):
     data = Path(app.srcdir, "data")
     sources = {"bench.csv": (draw_small, draw_transfers, draw_calls), "gpu.csv": (draw_gpu,),
-               "gpu_heat3d.csv": (draw_gpu_heat,), "scale.csv": (draw_scale,)}
+               "gpu_heat3d.csv": (draw_gpu_heat,), "scale.csv": (draw_scale,), "start.csv": (draw_start,)}
     folder = Path(app.srcdir, "_generated")
     folder.mkdir(exist_ok=True)
     newest = max(file.stat().st_mtime for file in [Path(__file__), *SCRIPTS.glob("*.py"), *(data / name for name in sources)])
     if all((folder / f"{n}.svg").exists() and (folder / f"{n}.svg").stat().st_mtime > newest
-           for n in ("transfers", "calls", "small", "gpu", "gpu_peers", "gpu_heat3d", "scale")):
+           for n in ("transfers", "calls", "small", "gpu", "gpu_peers", "gpu_heat3d", "scale", "start")):
         return
     plt = drawing.load()
     plt.rcParams["svg.hashsalt"] = "atoll"  # the same data give the same file
