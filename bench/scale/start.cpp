@@ -1,7 +1,10 @@
 #include "scale/start.hpp"
 
+#include <linux/capability.h>
 #include <malloc.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +20,9 @@
 #include <string>
 #include <thread>
 
+#include <atoll/engine/job.hpp>
+
+#include "base/bell_events.hpp"
 #include "engine/world.hpp"
 #include "scale/model.hpp"
 
@@ -33,14 +39,26 @@ std::size_t heap_taken_by(Something const& something) {
   return model::heap_in_use() - before;
 }
 
-[[noreturn]] void be_rank(virtual_launcher& launcher, std::int32_t rank, ::pid_t parent) {
+/// Gives up what lets a process of the administrator have more than the limit.
+void limit_open_files(std::uint64_t most) {
+  rlimit const both{most, most};
+  __user_cap_header_struct of_this{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
+  if (::setrlimit(RLIMIT_NOFILE, &both) != 0 || ::syscall(SYS_capset, &of_this, none) != 0)
+    throw std::runtime_error("cannot lower the limit of open files");
+}
+
+[[noreturn]] void be_rank(virtual_launcher& launcher, std::int32_t rank, ::pid_t parent,
+                          std::uint64_t open_files) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(EXIT_FAILURE);
   launcher.become(rank);
   int status = EXIT_SUCCESS;
   launcher.mine().heap = heap_taken_by([&] {
     try {
+      if (open_files != 0) limit_open_files(open_files);
       engine::start(false);
+      launcher.mine().is_rung = bell_event(static_cast<std::uint32_t>(engine::job.local_rank)) >= 0;
     } catch (std::exception const& failure) {
       std::fprintf(stderr, "start of rank %d: %s\n", static_cast<int>(rank), failure.what());
       launcher.end();
@@ -61,7 +79,7 @@ bool await_one(::pid_t group, int& status) {
 
 }  // namespace
 
-start_tally play_start(job_shape const& shape) {
+start_tally play_start(job_shape const& shape, std::uint64_t open_files) {
   auto const remove = [](virtual_launcher* l) { l->remove(); };
   std::unique_ptr<virtual_launcher, decltype(remove)> const launcher(virtual_launcher::make(shape), remove);
   std::vector<std::int32_t> const ranks = launcher->played();
@@ -71,7 +89,7 @@ start_tally play_start(job_shape const& shape) {
   std::fflush(nullptr);
   for (std::int32_t const rank : ranks) {
     ::pid_t const child = ::fork();
-    if (child == 0) be_rank(*launcher, rank, parent);
+    if (child == 0) be_rank(*launcher, rank, parent, open_files);
     if (child < 0) {
       problem = "cannot make a process for each of " + std::to_string(ranks.size()) + " ranks";
       launcher->end();

@@ -31,7 +31,7 @@ struct start_tally {
   }
 };
 
-/// Throws std::runtime_error when a rank fails, which has said why.
-start_tally play_start(job_shape const& shape);
+/// Throws std::runtime_error when a rank fails, which has said why. `open_files`: the limit for each, of ranks that have no privileges; 0: those of this process.
+start_tally play_start(job_shape const& shape, std::uint64_t open_files = 0);
 
 }  // namespace atl::scale

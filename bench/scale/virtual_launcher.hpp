@@ -42,6 +42,8 @@ struct rank_at_start {
   std::uint64_t host_meetings;  ///< exchanges over the host
   std::uint64_t job_meetings;
   std::array<asked_for, 12> asked;
+  bool
+      is_rung;  ///< by the ranks of its host while it sleeps on a network: it has their event descriptors, and they its
   std::uint64_t sent;  ///< by the library to other hosts: messages, and words to connect
   std::size_t
       heap;  ///< private memory in use afterwards, more than before; 0 where the C library does not say

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/os/descriptor_limit.hpp"
 #include "base/os/descriptor_mail.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/own_namespace.hpp"
@@ -32,6 +33,9 @@
 //                    another namespace the number is another process'.
 //   mail, folder     the box has a name in a folder that only this user may enter. Needs a file system in common.
 //
+// Letters go round by round, if need be: the system counts the descriptors of a user that are under way, in letters that nobody has taken out, and lets
+// one who may not do everything send none beyond the limit of open files (ulimit -n, often 1024). An event of each rank to each rank of a host is more from 33 on.
+//
 // Nothing waits for a peer but in an exchange: a letter is delivered before its receiver looks for it, or its
 // sender knows why not. Both ends of a letter are checked to be of one user; a token keeps out other jobs.
 
@@ -44,6 +48,8 @@ struct letter {
   char token[token_bytes];
   std::uint32_t first;
 };
+/// Letters of a round are taken out while the next ones are sent; the rest is for others of the same user.
+constexpr std::uint64_t rounds_at_once = 4;
 constexpr char const* errand = "passing a descriptor between ranks: ";
 
 /// What a rank tells the others first. Travels as bytes.
@@ -53,6 +59,8 @@ struct offer {
   std::uint64_t device;
   std::uint64_t inode;
   std::int32_t descriptor;
+  std::uint64_t sends;  ///< descriptors in all its letters
+  std::uint64_t limit;  ///< how many may be under way
 };
 
 /// One rank's part.
@@ -96,7 +104,12 @@ class sharing {
   void note(std::string const& problem) { problems_ += (problems_.empty() ? "" : "; ") + problem; }
 
   void introduce() {
-    offer mine{os::own_namespace("net"), ::getpid(), 0, 0, leads() ? own_[0] : -1};
+    offer mine{os::own_namespace("net"), ::getpid(), 0, 0, leads() ? own_[0] : -1, 0, 0};
+    if (leads()) {
+      mine.sends = count_ * (members_.size() - 1);
+      if (count_ > 1) os::want_descriptors(rounds_at_once * mine.sends);
+      mine.limit = os::descriptor_limit();
+    }
     struct stat info {};
     if (leads() && ::fstat(own_[0], &info) == 0) {
       mine.device = info.st_dev;
@@ -104,12 +117,19 @@ class sharing {
     }
     auto const all = with_.exchange_machine({reinterpret_cast<char const*>(&mine), sizeof mine});
     std::memcpy(&of_leader_, all[leader()].data(), sizeof of_leader_);
-    // On the whole machine: the ways are the same for all.
+    // On the whole machine: the ways are the same for all, and so are the rounds.
+    std::uint64_t sent = 0;
+    std::uint64_t limit = of_leader_.limit;
     for (std::string const& blob : all) {
       offer theirs{};
       std::memcpy(&theirs, blob.data(), sizeof theirs);
       one_network_ = one_network_ && theirs.network == of_leader_.network;
+      sent += theirs.sends;
+      if (theirs.limit != 0) limit = std::min(limit, theirs.limit);
     }
+    std::uint64_t const in_a_round = std::max<std::uint64_t>(limit / rounds_at_once, 1);
+    std::uint64_t const needed = limit == 0 ? 1 : (sent + in_a_round - 1) / in_a_round;
+    rounds_ = std::clamp<std::size_t>(needed, 1, all.size());
   }
 
   /// Collective. Whether nobody on the machine needs another way.
@@ -162,12 +182,16 @@ class sharing {
     }
     auto const boxes = with_.exchange_machine(box ? token + box->name() : std::string());
     std::string failure;
-    for (std::size_t const rank : members_) {
-      if (leads() && failure.empty() && boxes[rank].size() > token_bytes) failure = deliver(boxes[rank]);
-    }
-    std::string const senders_problem = with_.exchange_machine(failure.substr(0, 900))[leader()];
-    if (box && !collect(*box, token)) {
-      note(format("%s: %s", kind, senders_problem.empty() ? "no letter came" : senders_problem.c_str()));
+    for (std::size_t round = 0; round < rounds_; ++round) {
+      bool mine = false;
+      for (std::size_t i = round; i < members_.size(); i += rounds_) {
+        std::size_t const rank = members_[i];
+        mine = mine || rank == static_cast<std::size_t>(with_.machine().local_rank);
+        if (leads() && failure.empty() && boxes[rank].size() > token_bytes) failure = deliver(boxes[rank]);
+      }
+      std::string const senders_problem = with_.exchange_machine(failure.substr(0, 900))[leader()];
+      if (mine && box && !collect(*box, token))
+        note(format("%s: %s", kind, senders_problem.empty() ? "no letter came" : senders_problem.c_str()));
     }
   }
 
@@ -225,6 +249,7 @@ class sharing {
   std::size_t count_;
   std::vector<os::unique_fd> received_;
   offer of_leader_{};
+  std::size_t rounds_ = 1;  ///< of letters
   bool one_network_ = true;
   std::string problems_;
 };

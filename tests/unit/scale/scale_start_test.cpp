@@ -33,6 +33,7 @@ TEST_P(starts, send_nothing_and_ask_for_no_more_than_they_must) {
     auto const here = static_cast<std::uint64_t>(std::min(shape.per_host, shape.ranks - first));
     bool const leads = each.rank == first;
     EXPECT_EQ(each.sent, 0U);
+    EXPECT_TRUE(each.is_rung);
     EXPECT_EQ(each.job_meetings, 3U) << "where ranks are, keepers, the network";
     EXPECT_EQ(each.host_meetings, t.exchanges);
 
@@ -72,6 +73,14 @@ TEST(start, takes_the_same_requests_and_at_most_a_map_more_memory_in_larger_jobs
     EXPECT_EQ(few.exchanges, many.exchanges);
     EXPECT_EQ(many.steps, 3U * 2 * (per_host == 1 ? 12 : 8)) << "up a tree of hosts and down again";
   }
+}
+
+TEST(start, passes_events_in_rounds_where_few_descriptors_may_be_under_way) {
+  start_tally const at_once = play_start({17, 16});
+  // 31 letters of 32 descriptors are 992, and a round has a quarter of the limit.
+  start_tally const few = play_start({33, 32}, 256);
+  for (rank_at_start const& each : few.played) EXPECT_TRUE(each.is_rung) << "rank " << each.rank;
+  EXPECT_EQ(few.exchanges, at_once.exchanges + 16 - 1);
 }
 
 TEST(start, takes_the_same_virtual_time_whatever_the_time_of_the_system) {
