@@ -1,15 +1,21 @@
 #pragma once
 
-/// The n-dimensional strided copy of the "naturally grained" multigrid study: byte strides for each
-/// dimension, counts of which the first is the contiguous bytes, any number of dimensions known at run time,
-/// either end local or remote. Not part of upcxx.hpp;
-/// rput_strided and rget_strided are the typed calls of the specification.
+/// Strided copies in two forms, neither part of upcxx.hpp.
+///
+///   copy_strided<Dim>(source, strides, dest, strides, extents)   as rput_strided and rget_strided of the
+///       specification, between any two memories: of devices, of hosts, of anybody; also in streams
+///   copy_strided(dest, strides, source, strides, counts, dimensions)   of the "naturally grained" multigrid
+///       study, between memories of hosts: byte strides for each dimension, counts of which the first is the
+///       contiguous bytes, any number of dimensions known at run time
 
+#include <array>
 #include <cstddef>
 #include <type_traits>
 #include <utility>
 
 #include <atoll/engine/strided.hpp>
+#include <atoll/extensions/detail/copy_end.hpp>
+#include <atoll/extensions/detail/strided_box.hpp>
 #include <upcxx/completion.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/check_range.hpp>
@@ -156,6 +162,55 @@ ATOLL_NODISCARD_FUTURE auto copy_strided(T* dest, std::ptrdiff_t const* dest_str
                                          Cx&& completions = upcxx::operation_cx::as_future()) {
   return detail::copy_counted<T>(dest, dest_strides, source, source_strides, counts, dimensions,
                                  std::forward<Cx>(completions));
+}
+
+/// Copies a box of elements between any two memories: whoever owns them, on devices of any kind or on hosts.
+///
+///     // A column of a matrix on this rank's device into one on the neighbour's.
+///     atl::copy_strided<1>(mine + 7, {{row}}, theirs, {{row}}, {{rows}}).wait();
+///
+/// @tparam Dim              dimensions of the box; with 0 one element is copied, and strides and extents are not
+///                          looked at.
+/// @param src_base          raw pointer to memory of this process, or global pointer of any kind, to the element
+///                          with index 0 in all dimensions. Not null, even if the box is empty.
+/// @param dest_base         the same, to elements of the same type, not const.
+/// @param src_strides,dest_strides  for each dimension the bytes, of any sign, from one element to the next. Those
+///                          of the source may be 0. The order of the dimensions does not matter.
+/// @param extents           for each dimension the number of elements; one of 0 makes the box empty, of which all
+///                          completions still tell.
+/// @param completions       those of upcxx::copy: source, remote (on the master persona of the destination's owner;
+///                          here for a raw pointer) and operation completion. With on_stream() (atoll/stream.hpp)
+///                          the copy happens in the order of a stream, which may also give signals.
+/// @return    by the completions asked for: a future by default.
+/// @progress  internal. Strides and extents are read before the call returns. Copies between host memories of one
+///            host are complete then; where a device or another host is concerned, progress completes them later.
+///            Both memories live until then.
+///
+/// No byte is written twice, and none is written where another is read. Errors: a null base, elements of the
+/// destination that overlap and a box that leaves its owner's heap, or on this rank's device one allocation, end
+/// the job in checked builds; one that leaves its segment on a device of this host in all.
+///
+/// Between CUDA devices of one host that reach each other a box of up to four dimensions beyond what is
+/// contiguous is one kernel of the library, put or get: of the source's device, else of the destination's, one of
+/// which is this rank's, or of the stream's. Elsewhere each contiguous run is a copy of its own, started together
+/// as in a copy_batch; where just one end is on a device and this process addresses the other, runs are what is
+/// contiguous on the device. Between memories of hosts the box is one transfer.
+template <std::size_t Dim, detail::copy_end Source, detail::copy_end Dest,
+          typename Cx = decltype(upcxx::operation_cx::as_future())>
+ATOLL_NODISCARD_FUTURE auto copy_strided(Source src_base, std::ptrdiff_t const* src_strides, Dest dest_base,
+                                         std::ptrdiff_t const* dest_strides, std::size_t const* extents,
+                                         Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_strided_box<Dim>(src_base, src_strides, dest_base, dest_strides, extents,
+                                       std::forward<Cx>(completions));
+}
+template <std::size_t Dim, detail::copy_end Source, detail::copy_end Dest,
+          typename Cx = decltype(upcxx::operation_cx::as_future())>
+ATOLL_NODISCARD_FUTURE auto copy_strided(Source src_base, std::array<std::ptrdiff_t, Dim> const& src_strides,
+                                         Dest dest_base, std::array<std::ptrdiff_t, Dim> const& dest_strides,
+                                         std::array<std::size_t, Dim> const& extents,
+                                         Cx&& completions = upcxx::operation_cx::as_future()) {
+  return detail::copy_strided_box<Dim>(src_base, src_strides.data(), dest_base, dest_strides.data(),
+                                       extents.data(), std::forward<Cx>(completions));
 }
 
 }  // namespace atl::inline UPCXX_MODE

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <atoll/array.hpp>
+#include <atoll/strided.hpp>
 #include <upcxx/upcxx.hpp>
 
 void misuse_arrays(char const* what) {
@@ -29,6 +30,12 @@ void misuse_arrays(char const* what) {
               atl::array<int, 2, kind>(mine.view().data(), {{0, 0}, {10, 10}}).translate({0, 80}))
         .wait();
   }
+  constexpr std::ptrdiff_t row = 10 * sizeof(int);
+  auto const first = mine.view().data();
+  if (is("array_strided_null"))
+    atl::copy_strided<1>(decltype(first)(), {{row}}, first, {{row}}, {{0}}).wait();
+  if (is("array_strided_beyond")) atl::copy_strided<1>(first + 9, {{row}}, first, {{4}}, {{99}}).wait();
+  if (is("array_strided_overlaps")) atl::copy_strided<1>(first, {{row}}, first + 1, {{2}}, {{3}}).wait();
   boxes const one{mine.view()};
   atl::ghost_exchange<int, 1, kind> halo(one, 1, atl::shape::all, where.shrink(1));
   auto const s = atl::make_stream(gpu);
