@@ -48,8 +48,8 @@ struct copy_completion {
 ATOLL_EXPORT void start_copy(memory_place to, memory_place from, std::size_t bytes,
                              copy_completion* completion);
 
-/// The same for the runs of a box, whose ends, at index 0, are those given here, between devices: by one thing that the source's device does,
-/// if that is this rank's. False, and nothing was done, if it cannot: copy the runs then.
+/// The same for the runs of a box, whose ends, at index 0, are those given here, between devices: by one thing that a device of this rank does,
+/// the source's or else the destination's. False, and nothing was done, if none can: copy the runs then.
 ATOLL_EXPORT bool start_box_copy(memory_place to, memory_place from, prepared_box const& box,
                                  copy_completion* completion);
 

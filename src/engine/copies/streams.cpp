@@ -137,14 +137,18 @@ bool device_copies::start_box(memory_place to, memory_place from, prepared_box c
                               copy_completion* completion) {
   copy_place const target = resolve_box(to, box, &prepared_box::dimension::dest);
   copy_place const source = resolve_box(from, box, &prepared_box::dimension::source);
-  if (target.device == nullptr || source.device == nullptr || source.owner() != job.rank_me ||
-      target.out_of_reach() || target.device->kind != source.device->kind ||
+  if (target.device == nullptr || source.device == nullptr || target.out_of_reach() ||
+      source.out_of_reach() || target.device->kind != source.device->kind ||
       source.device->kind->streams() == nullptr) {
     return false;
   }
-  memory::program_streams& streams = *source.device->kind->streams();
-  memory::stream_handle const on =
-      helping_stream(*source.device->kind, source.device->known.device, help::boxes);
+  // Who has both ends pushes: devices store into each other's memory faster than they load from it.
+  segment* const by = source.owner() == job.rank_me   ? source.device
+                      : target.owner() == job.rank_me ? target.device
+                                                      : nullptr;
+  if (by == nullptr) return false;
+  memory::program_streams& streams = *by->kind->streams();
+  memory::stream_handle const on = helping_stream(*by->kind, by->known.device, help::boxes);
   if (!streams.copy_box(on, target.end(), source.end(), shape_of(box))) return false;
   streams.report(on, begin(completion, target.device, source.device));
   watch_streams();

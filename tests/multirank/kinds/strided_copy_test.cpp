@@ -214,7 +214,7 @@ TEST_F(strided_copy_test, all_that_asks_hears_of_it_also_if_the_box_is_empty) {
 }
 
 /// Counted by the fake driver.
-TEST_F(strided_copy_test, a_box_between_devices_is_one_kernel) {
+TEST_F(strided_copy_test, a_box_between_devices_is_one_kernel_whoever_has_them) {
   char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
   void* const driver = library == nullptr ? nullptr : dlopen(library, RTLD_NOW | RTLD_LOCAL);
   auto const control =
@@ -237,6 +237,7 @@ TEST_F(strided_copy_test, a_box_between_devices_is_one_kernel) {
   };
   expect_kernels(1, [&] { atl::copy_strided<1>(mine, {{row}}, theirs + 101, {{row}}, {{10}}).wait(); });
   upcxx::barrier();
+  expect_kernels(1, [&] { atl::copy_strided<1>(theirs, {{row}}, mine + 102, {{row}}, {{10}}).wait(); });
   expect_kernels(1, [&] {
     atl::copy_strided<1>(theirs, {{row}}, mine + 103, {{row}}, {{10}}, atl::on_stream(s));
     atl::wait(s);
@@ -245,6 +246,7 @@ TEST_F(strided_copy_test, a_box_between_devices_is_one_kernel) {
   for (std::size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(found[100 + 10 * i], me);
     EXPECT_EQ(found[101 + 10 * i], left);
+    EXPECT_EQ(found[102 + 10 * i], right);
     EXPECT_EQ(found[103 + 10 * i], right);
   }
   upcxx::barrier();

@@ -350,7 +350,7 @@ auto copy_common(array<T, N, From> const& from, array<U, M, To> const& to, Cx&& 
 /// Where a device is concerned, what is contiguous at both ends is one copy of the engine, and all of them are
 /// started together, as in a copy_batch: whole planes and rows are fast, single elements cost about half a
 /// microsecond each. Several pieces between CUDA devices of one host that reach each other are one kernel of the
-/// library, if the source is this rank's or the copy is in a stream. Where just one end is on a device, only
+/// library, if an end is this rank's or the copy is in a stream. Where just one end is on a device, only
 /// what is not contiguous there counts, if this process addresses the other.
 template <detail::array_like From, detail::array_like To,
           class Cx = decltype(upcxx::operation_cx::as_future())>

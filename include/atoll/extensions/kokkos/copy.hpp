@@ -133,8 +133,8 @@ auto copy_ends(From const& src, To const& dest, Cx&& completions) {
 /// Between two Views element (i, j, ...) goes to (i, j, ...). What is contiguous at both ends is one copy:
 /// all of it for two contiguous Views of one layout, else each longest run (a row, a plane). Where just one
 /// end is on a device and the layouts differ, the elements are put in the device's order on the host, so that
-/// what is contiguous there is one copy. Between two CUDA devices of one host that reach each other several
-/// pieces of an own source are one kernel of the library; elsewhere different layouts go element by element:
+/// what is contiguous there is one copy. Between two CUDA devices of one host that reach each other and of
+/// which one is this rank's several pieces are one kernel of the library; elsewhere different layouts go element by element:
 /// pack with a kernel first (deep_copy to a shared_view of the other layout). There is one completion for the
 /// whole.
 ///
