@@ -1,7 +1,9 @@
 // Snippets of transfers on devices that are not contiguous. ATOLL_SIM_DEVICES=1 gives every machine a device.
 #include <cstddef>
+#include <utility>
 #include <vector>
 
+#include <atoll/irregular.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/strided.hpp>
 #include <upcxx/upcxx.hpp>
@@ -38,6 +40,19 @@ int main() {
       .wait();
   // [/strided]
   UPCXX_ASSERT_ALWAYS(block[5] == 100 * ((me + 1) % ranks) + 4 * columns + 5);
+  upcxx::barrier();
+
+  // [irregular]
+  // Three blocks out of both grids, packed into one on the host.
+  std::vector<std::pair<upcxx::global_ptr<double, kind>, std::size_t>> const
+      sources{{mine + 1, 2}, {theirs + 11, 3}, {mine + 21, 1}};
+  std::vector<double> packed(6);
+  std::vector<std::pair<double*, std::size_t>> const target{{packed.data(), 6}};
+  atl::copy_irregular(sources.begin(), sources.end(), target.begin(), target.end())
+      .wait();
+  // [/irregular]
+  UPCXX_ASSERT_ALWAYS(packed[3] == 100 * ((me + 1) % ranks) + 12);
+  UPCXX_ASSERT_ALWAYS(packed[5] == 100 * me + 21);
   upcxx::barrier();
 
   // [stream]

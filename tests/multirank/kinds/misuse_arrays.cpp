@@ -1,9 +1,11 @@
 // Misuse of arrays on devices; see misuse.cpp.
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include <atoll/array.hpp>
+#include <atoll/irregular.hpp>
 #include <atoll/strided.hpp>
 #include <upcxx/upcxx.hpp>
 
@@ -36,6 +38,14 @@ void misuse_arrays(char const* what) {
     atl::copy_strided<1>(decltype(first)(), {{row}}, first, {{row}}, {{0}}).wait();
   if (is("array_strided_beyond")) atl::copy_strided<1>(first + 9, {{row}}, first, {{4}}, {{99}}).wait();
   if (is("array_strided_overlaps")) atl::copy_strided<1>(first, {{row}}, first + 1, {{2}}, {{3}}).wait();
+  using runs = std::vector<std::pair<decltype(first), std::size_t>>;
+  runs const ten{{first, 10}};
+  auto const copy_lists = [](runs const& from, runs const& to) {
+    atl::copy_irregular(from.begin(), from.end(), to.begin(), to.end()).wait();
+  };
+  if (is("array_listed_totals")) copy_lists(ten, {{first + 50, 5}, {first + 60, 4}});
+  if (is("array_listed_owners")) copy_lists(ten, {{first + 50, 5}, {theirs.data(), 5}});
+  if (is("array_listed_null")) copy_lists(ten, {{first + 50, 10}, {nullptr, 0}});
   boxes const one{mine.view()};
   atl::ghost_exchange<int, 1, kind> halo(one, 1, atl::shape::all, where.shrink(1));
   auto const s = atl::make_stream(gpu);
