@@ -7,7 +7,7 @@
 /// Views made here are unmanaged: whoever allocated the memory keeps it until the last kernel and the last
 /// copy are done with it. Kokkos does not know of copies, nor the library of kernels: fence() the instance of
 /// the execution space that wrote the data before copying it, and wait for a copy (or its notification)
-/// before launching kernels that use the data.
+/// before launching kernels that use the data; or put the copy into the instance's stream (stream_of).
 ///
 /// The namespace is atl::kokkos, since `atoll` is a function of the C library.
 ///
@@ -18,5 +18,6 @@
 #include <atoll/extensions/kokkos/kernel_view.hpp>
 #include <atoll/extensions/kokkos/shared_view.hpp>
 #include <atoll/extensions/kokkos/spaces.hpp>
+#include <atoll/extensions/kokkos/streams.hpp>
 #include <atoll/extensions/kokkos/subview.hpp>
 #include <atoll/extensions/kokkos/views.hpp>

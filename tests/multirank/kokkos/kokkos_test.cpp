@@ -2,18 +2,10 @@
 // CUDA's if Kokkos computes there; else simulated ones, whose Views are made and copied, but never touched.
 
 #include <algorithm>
-#include <atoll/kokkos.hpp>
 #include <utility>
 #include <vector>
 
-#include "multirank/common.hpp"
-
-#ifndef KOKKOS_ENABLE_CUDA
-template <>
-struct atl::kokkos::kokkos_space<upcxx::memory_kind::cuda_device> {
-  using type = Kokkos::HostSpace;
-};
-#endif
+#include "multirank/kokkos/kokkos_fixture.hpp"
 
 namespace {
 
@@ -72,12 +64,6 @@ struct count_wrong_in_row {
   KOKKOS_INLINE_FUNCTION void operator()(int j, int& found) const {
     found += view(j) != value(rank, row, j) ? 1 : 0;
   }
-};
-
-class kokkos_test : public multirank::fixture {
- protected:
-  static void SetUpTestSuite() { atl::kokkos::initialize(); }
-  static void TearDownTestSuite() { Kokkos::finalize(); }
 };
 
 using pair = std::pair<int, int>;
