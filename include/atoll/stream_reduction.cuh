@@ -108,17 +108,21 @@ struct reduce_few {
         words::store_stamped(view.values(to, number, ranks, me) + i, bits_of(in[i]), number);
       }
     }
+    bool given_up = false;
     for (std::size_t i = all.rank(); i < n; i += all.size()) {
       T total{};
       for (std::int32_t r = 0; r < ranks; ++r) {
         T const next =
-            r == me ? in[i] : team.template wait_stamped<T>(view.values(me, number, ranks, r) + i, number);
+            r == me ? in[i]
+                    : team.template wait_stamped<T>(view.values(me, number, ranks, r) + i, number, &given_up);
         total = r == 0 ? next : op(total, next);
       }
+      if (given_up) break;  // there is no result
       if (has_result(me, root)) out[i] = total;
     }
-    this_block().sync();
-    if (this_block().rank() == 0 && is_last_block(own)) end_reduction(own, number);
+    auto const mine = this_block();
+    if (!mine.sync_and(!given_up)) return;
+    if (mine.rank() == 0 && is_last_block(own)) end_reduction(own, number);
   }
 };
 

@@ -364,24 +364,33 @@ TEST(device_waits, reductions_that_succeed_leave_the_flag_alone) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// Nor has it said where its array is.
-TEST(device_waits, arrays_are_not_reduced_without_all_ranks) {
+/// Nor has it said where its array is; and nobody takes what its elements would lie in for them. `few`: the way in which it goes.
+void reduce_without_rank_0(std::size_t few) {
   ranks some(2, reach::all, 20'000'000);
-  constexpr std::size_t n = 100;
+  constexpr std::size_t n = count;
+  for (std::size_t i = 0; i < n; ++i) *some.here(1, landing + i) = 77;
   std::array<std::vector<atl::stamped>, 2> memory;
-  for (auto& each : memory) each.resize(on::reduction_view::bytes(2, 0) / sizeof(atl::stamped) + 1);
+  for (auto& each : memory) each.resize(on::reduction_view::bytes(2, few) / sizeof(atl::stamped) + 1);
   std::uint64_t const peers[] = {reinterpret_cast<std::uint64_t>(memory[0].data()),
                                  reinterpret_cast<std::uint64_t>(memory[1].data())};
   on::reduction_view view;
   view.peers = peers;
+  view.few = few;
   some.run(2, [&](device_team team, int r) {
     if (r == 0) return;
+    if (few != 0) {
+      return on::reduce_few<std::uint64_t, on::plus>()(team, view, some.here(r, source),
+                                                       some.here(r, landing), n, -1, on::plus{});
+    }
     auto const place = [&](std::size_t i) { return access::address(some.word(r, i)) - peers[r]; };
     on::reduce_many<std::uint64_t, on::plus>()(team, view, place(source), place(landing), n, -1, on::plus{});
   });
   EXPECT_EQ(some.box(1).trouble.what,
             static_cast<std::uint64_t>(atl::engine::kernel_trouble::sort::timed_out));
+  for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(*some.here(1, landing + i), 77U);
 }
+TEST(device_waits, arrays_are_not_reduced_without_all_ranks) { reduce_without_rank_0(0); }
+TEST(device_waits, few_elements_are_not_reduced_without_all_ranks) { reduce_without_rank_0(count); }
 
 /// What the host of a rank is asked for takes longer than the rank's patience.
 TEST(device_waits, what_the_host_does_not_do_is_said) {
