@@ -11,6 +11,7 @@
 #include <atoll/engine/job.hpp>
 
 #include "base/copy_watched.hpp"
+#include "engine/copies/kernel_waits.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
 #include "engine/rma/remote_memory.hpp"
@@ -115,6 +116,7 @@ memory::copy_record* device_copies::begin_report(copy_completion* completion, st
 }
 
 void device_copies::reached(memory::copy_record* record) noexcept {
+  stop_if_job_ends();
   auto* const t = static_cast<transfer*>(record);
   device_copies& all = here();
   all.count_reports(-1);

@@ -180,6 +180,7 @@ std::vector<kernel_mailbox const*> kernel_service::open_mailboxes() const {
 
 bool kernel_service::advance() {
   bool moved = false;
+  stop_if_job_ends();
   for (std::size_t i = 0; i < boxes_.size(); ++i) moved |= take(*boxes_[i]);
   moved |= advance_request();
   for (command* const c : std::exchange(copied_, {})) {

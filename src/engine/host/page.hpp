@@ -52,6 +52,10 @@ struct given_list {
   std::atomic<std::int32_t> ranks[shown_ranks];  ///< the first ones
 };
 
+/// Why waits of kernels end: somebody has waited too long for them; or a rank of the host fails, and with it the job.
+inline constexpr std::uint64_t kernels_end_alone = 1;
+inline constexpr std::uint64_t kernels_end_with_job = 2;
+
 inline constexpr std::size_t call_site_bytes = 376;
 /// Where in the program a rank is, written when a peer that has found a mistake asks for it.
 struct call_site_text {

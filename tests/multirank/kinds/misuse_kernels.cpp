@@ -37,11 +37,22 @@ struct wait_and_say {
   static inline std::atomic<bool> has_given_up{false};
 };
 
+template <std::size_t N>
+void say(char const (&text)[N]) {
+  [[maybe_unused]] auto const sent = ::write(STDERR_FILENO, text, N - 1);
+}
+
 /// Dies when the kernel has ended.
 void await_kernel(int) {
   while (!wait_and_say::has_given_up.load(std::memory_order_acquire)) ::usleep(1000);
-  constexpr char const text[] = "the kernel has given up before this process dies\n";
-  [[maybe_unused]] auto const sent = ::write(STDERR_FILENO, text, sizeof text - 1);
+  say("the kernel has given up before this process dies\n");
+  ::_exit(3);
+}
+
+/// Dies when others have had time to go on where they should not.
+void await_others(int) {
+  ::sleep(1);
+  say("rank 0 goes\n");
   ::_exit(3);
 }
 
@@ -91,11 +102,12 @@ int misuse_kernels(char const* what) {
     (void)atl::make_device_team(other);
   }
   auto gpu = upcxx::make_gpu_allocator(1 << 20);
-  auto team =
-      atl::make_device_team(gpu, upcxx::world(),
-                            is("kernel_patience")                                                       ? -1
-                            : is("kernel_killed") || is("kernel_left_for_ever") || is("kernel_aborted") ? 0
-                                                                                                        : 1);
+  auto team = atl::make_device_team(
+      gpu, upcxx::world(),
+      is("kernel_patience") ? -1
+      : is("kernel_killed") || is("kernel_left_for_ever") || is("kernel_aborted") || is("kernel_unfinished")
+          ? 0
+          : 1);
   auto s = atl::make_stream(gpu);
   auto const words = gpu.allocate<std::uint64_t>(100);
   std::vector<std::uint64_t> const threes(100, 3);
@@ -132,6 +144,19 @@ int misuse_kernels(char const* what) {
     on::launch(team, s, {1, 1}, wait_for{}, team, team.local(words), std::uint64_t{7});
     upcxx::finalize();
     return 0;
+  }
+  if (is("kernel_unfinished")) {
+    if (me != 0) {
+      on::launch(team, s, {1, 1}, wait_and_say{}, team, team.local(words));
+      upcxx::future<> const end = atl::when(s);
+      upcxx::barrier();
+      end.wait();
+      say("rank 1 goes on\n");
+    } else {
+      upcxx::barrier();
+      static_cast<void>(std::signal(SIGABRT, &await_others));
+      UPCXX_ASSERT_ALWAYS(me != 0, "the program has found a mistake of its own");
+    }
   }
   if (is("kernel_left_for_ever") || is("kernel_aborted")) {
     on::launch(team, s, {1, 1}, wait_and_say{}, team, team.local(words));
