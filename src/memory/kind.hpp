@@ -191,6 +191,10 @@ class kind {
   /// Whether the host plays kernels: its threads read and write at those addresses.
   [[nodiscard]] virtual bool host_plays_kernels() const noexcept { return false; }
 
+  /// Makes a device that is in use current in this thread, unless it is: true, and leave() makes current again what was.
+  virtual bool enter(int /*device*/) { return false; }
+  virtual void leave() noexcept {}
+
   /// Streams of the program; null: the kind knows nothing of them.
   virtual program_streams* streams() noexcept { return nullptr; }
 

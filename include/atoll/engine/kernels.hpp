@@ -36,6 +36,12 @@ ATOLL_EXPORT bool host_plays_kernels(unsigned kind);
 /// long sets it for all of the rank's, and so does a host of the job that ends in an error. 0: the device does not reach it.
 ATOLL_EXPORT std::uint64_t end_word_for_kernels(unsigned kind, int device);
 
+/// Makes a device that has a segment the current one of this thread for the driver and the run time, unless it is: true, and
+/// leave_device() makes that current again which was, of whomever. Opens no device, unlike the run time's own call, and takes nothing from the
+/// program's contexts.
+ATOLL_EXPORT bool enter_device(unsigned kind, int device);
+ATOLL_EXPORT void leave_device(unsigned kind) noexcept;
+
 /// Starts what copy_batch keeps, of any thread: a kernel is about to follow it in a stream.
 ATOLL_EXPORT void submit_gathered();
 

@@ -45,6 +45,20 @@ std::uint64_t end_word_for_kernels(unsigned kind, int device) {
   return kind_at(kind).view_for_kernels(device, {nullptr, reinterpret_cast<std::uintptr_t>(&word)}).address;
 }
 
+bool enter_device(unsigned kind, int device) {
+  guard const held;
+  try {
+    return kind_at(kind).enter(device);
+  } catch (memory::segment_error const& error) {
+    fatal("device", "a kernel of the program cannot be launched on device %d: %s", device, error.what());
+  }
+}
+
+void leave_device(unsigned kind) noexcept {
+  guard const held;
+  kind_at(kind).leave();
+}
+
 std::uint64_t new_kernel_team() noexcept {
   static std::atomic<std::uint32_t> made{0};
   return std::uint64_t{++made} << 32 | static_cast<std::uint32_t>(job.rank_me);

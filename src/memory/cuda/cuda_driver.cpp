@@ -86,6 +86,20 @@ context cuda_driver::primary(int device) {
   return known;
 }
 
+bool cuda_driver::enter(int device) {
+  context const wanted = primary(device);
+  context current = nullptr;
+  cu_.context_current(&current);
+  if (current == wanted) return false;
+  check(cu_.context_push(wanted), "enter the device's context");
+  return true;
+}
+
+void cuda_driver::leave() noexcept {
+  context gone = nullptr;
+  cu_.context_pop(&gone);
+}
+
 int cuda_driver::any_open() const noexcept {
   for (int device = 0; device < device_n(); ++device) {
     if (contexts_[static_cast<std::size_t>(device)] != nullptr) return device;

@@ -64,6 +64,8 @@ class cuda_driver final : public gpu::driver {
   [[nodiscard]] bool is_slow_from_private() const noexcept override { return true; }
   [[nodiscard]] bool can_write(int device) const noexcept override { return abilities_of(device).writes; }
   void write(int device, gpu::stream s, gpu::address word, std::uint64_t value) override;
+  bool enter(int device) override;
+  void leave() noexcept override;
   [[nodiscard]] bool knows_streams_of_programs() const noexcept override { return true; }
   int device_of(gpu::stream s) override;
   std::uint64_t number_of(gpu::stream s) override;

@@ -25,16 +25,10 @@ class cuda_driver::beside_captures {
 /// Makes a device's primary context current for a scope, unless it is.
 class cuda_driver::use {
  public:
-  use(cuda_driver& driver, int device) : cu_(driver.cu_), beside_(cu_) {
-    context const wanted = driver.primary(device);
-    context current = nullptr;
-    cu_.context_current(&current);
-    if (current == wanted) return;
-    driver.check(cu_.context_push(wanted), "enter the device's context");
-    pushed_ = true;
-  }
+  use(cuda_driver& driver, int device) : cu_(driver.cu_), beside_(cu_), pushed_(driver.enter(device)) {}
   /// For what ends things: a context that cannot be entered any more takes them with it.
-  use(cuda_driver& driver, int device, std::nothrow_t) noexcept : cu_(driver.cu_), beside_(cu_) {
+  use(cuda_driver& driver, int device, std::nothrow_t) noexcept
+      : cu_(driver.cu_), beside_(cu_), pushed_(false) {
     context const wanted = driver.contexts_[static_cast<std::size_t>(device)];
     context current = nullptr;
     cu_.context_current(&current);
@@ -50,7 +44,7 @@ class cuda_driver::use {
  private:
   api const& cu_;
   beside_captures beside_;
-  bool pushed_ = false;
+  bool pushed_;
 };
 
 /// Takes the current context away for a scope. Another one may have lain below it.

@@ -156,6 +156,9 @@ class driver {
   [[nodiscard]] virtual bool can_write(int device) const noexcept = 0;
   /// Writes a word that the device reaches after all copies before it on the stream are visible.
   virtual void write(int device, stream s, address word, std::uint64_t value) = 0;
+  /// See kind.
+  virtual bool enter(int /*device*/) { return false; }
+  virtual void leave() noexcept {}
   // What streams of the program need.
 
   [[nodiscard]] virtual bool knows_streams_of_programs() const noexcept { return false; }

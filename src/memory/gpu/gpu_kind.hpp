@@ -57,6 +57,8 @@ class gpu_kind final : public kind {
   std::uint64_t begin_waiting() override;
   bool has_ended(std::uint64_t number) override { return driver_->has_ended(number); }
   kernel_view view_for_kernels(int device, copy_end end) override;
+  bool enter(int device) override { return driver_->enter(device); }
+  void leave() noexcept override { driver_->leave(); }
   program_streams* streams() noexcept override {
     return driver_->knows_streams_of_programs() ? &programs_ : nullptr;
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <atoll/engine/kernels.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/experimental/heap.hpp>
 
@@ -263,6 +264,42 @@ TEST_F(gpu_test, memory_that_the_program_allocated_is_shared_and_stays_its_own) 
   EXPECT_EQ(cu.memory_free(memory), cuda::success);
   cu.context_pop(&before);
   cu.primary_release(0);
+}
+
+TEST_F(gpu_test, what_a_program_has_current_is_so_again_after_a_launch) {
+  constexpr auto cuda_kind = static_cast<unsigned>(memory_kind::cuda_device);
+  cuda::api& cu = driver();
+  int const last = cuda_device::device_n() - 1;
+  cuda_device device(last);
+  allocator over(device, mib);
+  for (int programs = -1; programs <= last; ++programs) {
+    cuda::context own = nullptr;
+    cuda::context before = nullptr;
+    cuda::context now = nullptr;
+    cuda::context gone = nullptr;
+    ASSERT_EQ(cu.primary_retain(&own, last), cuda::success);
+    if (programs >= 0) {
+      ASSERT_EQ(cu.primary_retain(&before, programs), cuda::success);
+      cu.context_push(before);
+    }
+    // As launch() does.
+    bool const entered = atl::engine::enter_device(cuda_kind, last);
+    EXPECT_EQ(entered, before != own);
+    cu.context_current(&now);
+    EXPECT_EQ(now, own);
+    if (entered) atl::engine::leave_device(cuda_kind);
+    cu.context_current(&now);
+    EXPECT_EQ(now, before);
+    if (programs >= 0) {
+      cu.context_pop(&gone);
+      cu.primary_release(programs);
+    }
+    cu.context_current(&now);
+    EXPECT_EQ(now, nullptr);
+    cu.primary_release(last);
+  }
+  upcxx::barrier();
+  device.destroy();
 }
 
 /// They have one name. That one of them has come by says nothing of the other, which still needs a segment whose owner has ended it.

@@ -258,16 +258,16 @@ inline void check_call(cudaError_t code, char const* what) {
 /// Makes the team's device the current one for as long as it lives.
 class on_device {
  public:
-  explicit on_device(int device) {
-    check_call(cudaGetDevice(&before_), "device_team");
-    check_call(cudaSetDevice(device), "device_team");
+  explicit on_device(int device) : entered_(engine::enter_device(cuda, device)) {}
+  ~on_device() {
+    if (entered_) engine::leave_device(cuda);
   }
-  ~on_device() { static_cast<void>(cudaSetDevice(before_)); }
   on_device(on_device const&) = delete;
   on_device& operator=(on_device const&) = delete;
 
  private:
-  int before_ = 0;
+  static constexpr auto cuda = static_cast<unsigned>(upcxx::memory_kind::cuda_device);
+  bool entered_;
 };
 
 /// Allows a kernel so much dynamic shared memory on the current device: without that it may have 48 KiB, its static memory
