@@ -81,6 +81,8 @@ class program_streams {
   /// may wait in copy() until the stream comes there.
   virtual bool is_pinned(void const* memory, std::size_t bytes, bool shared) = 0;
 
+  /// Whether copy() can do it, of ends that devices of the kind reach.
+  virtual bool can_copy(stream_handle /*s*/, copy_end /*to*/, copy_end /*from*/) { return true; }
   /// Each at the stream's end. Segments stay until the stream has come by.
   /// `gathered`: may be kept until something else is started in any stream, or until submit() or poll(), and done together with others
   /// that are, in any order among themselves.

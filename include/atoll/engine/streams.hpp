@@ -54,8 +54,8 @@ ATOLL_EXPORT void drop_graph(graph_name g);
 ATOLL_EXPORT void play_in_stream(stream_name s, std::function<bool()> turn);
 
 /// Starts a copy at the stream's end; the places stay until the stream has come by. False, and nothing was done, if the stream's device cannot
-/// do it alone: an end is another kind's, another host's, in memory that only its owner reaches, or in private memory that is not pinned; or
-/// both are in memory of this host, unless the stream is captured.
+/// do it alone: an end is another kind's, another host's, in memory that only its owner reaches, or in private memory that is not pinned; both
+/// are in memory of this host, unless the stream is captured; or one is, and the other in memory of a device that the stream's does not reach.
 ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes);
 /// The same for the runs of a box, whose ends, at index 0, are those given here, as one thing that the device does. False, and nothing was
 /// done, if the device cannot; or not by one thing.

@@ -96,6 +96,8 @@ class device_copies final : public single<device_copies>, public work_source {
   bool is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes);
   /// What a device does in streams of the library's own. Neither waits for the other: a kernel that waits for an addition may leave boxes
   /// no room.
+  bool can_copy(memory::kind& kind, stream_name s, copy_place const& target, copy_place const& source,
+                std::size_t bytes);
   enum class help : std::uint8_t { additions, boxes };
   memory::stream_handle helping_stream(memory::kind& kind, int device, help with);
   /// For what is remembered of a stream: default ones of different devices have one handle, and so may have streams that were ended and

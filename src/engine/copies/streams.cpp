@@ -51,6 +51,15 @@ bool device_copies::is_pinned(memory::kind& kind, copy_place const& end, std::si
   return kind.streams()->is_pinned(end.on_host(), bytes, owner >= 0);
 }
 
+bool device_copies::can_copy(memory::kind& kind, stream_name s, copy_place const& target,
+                             copy_place const& source, std::size_t bytes) {
+  if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
+  // Between two places of the host drivers wait for the stream within the call, pinned or not. In graphs they do not.
+  bool const on_host = target.device == nullptr && source.device == nullptr;
+  if (on_host && !kind.streams()->is_captured(s.handle)) return false;
+  return kind.streams()->can_copy(s.handle, target.end(), source.end());
+}
+
 /// False if the devices of a kind cannot copy to or from it in a stream, as no driver can, or would wait for the stream in the call.
 bool device_copies::is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes) {
   if (end.out_of_reach()) return false;
@@ -84,10 +93,7 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   memory::kind& kind = kind_of_stream(s);
   copy_place const target = segments_.resolve(to, bytes);
   copy_place const source = segments_.resolve(from, bytes);
-  if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
-  // Between two places of the host drivers wait for the stream within the call, pinned or not. In graphs they do not.
-  bool const on_host = target.device == nullptr && source.device == nullptr;
-  if (on_host && !kind.streams()->is_captured(s.handle)) return false;
+  if (!can_copy(kind, s, target, source, bytes)) return false;
   note_uses(kind, s, {&target, &source});
   kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();
@@ -257,7 +263,8 @@ void device_copies::refuse_capture(stream_name s, needs_host what) {
   fatal(
       "stream",
       "what is captured into a graph must be reached by the stream's device alone: not memory of another host, nor what only its owner "
-      "copies, nor private memory of the host that is not pinned (atl::pin, cudaMallocHost, cudaHostRegister, the shared heap)");
+      "copies, nor private memory of the host that is not pinned (atl::pin, cudaMallocHost, cudaHostRegister, the shared heap); nor can it "
+      "copy between memory of the host and of a device that it does not reach");
 }
 
 void device_copies::report_in(stream_name s, copy_completion* done) {

@@ -69,6 +69,14 @@ void gpu_streams::drop_graph(graph_handle g) {
   graphs_.erase(found);
 }
 
+/// Drivers copy between memories of devices that do not reach each other, by the contexts of both; host memory has none.
+bool gpu_streams::can_copy(stream_handle s, copy_end to, copy_end from) {
+  if ((to.segment == nullptr) == (from.segment == nullptr)) [[likely]]
+    return true;
+  int const device = device_of(s);
+  return reaches(device, to) && reaches(device, from);
+}
+
 void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) {
   if (bytes == 0) return;
   int const device = device_of(s);
@@ -95,10 +103,8 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
     copy_directly(driver_, pinned_, device, {s, true}, to, from, bytes);
     return;
   }
-  auto const lies_on = [device](copy_end end) {
-    return end.segment == nullptr ? device : segment_of(end)->device();
-  };
-  driver_.copy_across(device, {s, true}, target, lies_on(to), source, lies_on(from), bytes);
+  driver_.copy_across(device, {s, true}, target, segment_of(to)->device(), source, segment_of(from)->device(),
+                      bytes);
 }
 
 bool gpu_streams::copy_box(stream_handle s, copy_end to, copy_end from, box_shape const& box) {

@@ -176,12 +176,14 @@ int main(int argc, char** argv) {
       atl::wait(s);
     }
     if (is("stream_captured") || is("stream_captured_private") || is("stream_captured_addition") ||
-        is("stream_captured_future")) {
+        is("stream_captured_future") || is("stream_captured_unreached")) {
       auto const begin = reinterpret_cast<int (*)(CUstream_st*, int)>(
           dlsym(dlopen(std::getenv("ATOLL_CUDA_DRIVER"), RTLD_NOW), "cuStreamBeginCapture_v2"));
       begin(s.native(), 0);
       if (is("stream_captured")) (void)atl::when(s);
       if (is("stream_captured_future")) atl::wait(s, upcxx::make_future());
+      if (is("stream_captured_unreached"))
+        upcxx::copy(upcxx::new_<int>(), second.allocate<int>(1), 1, atl::on_stream(s));
       if (is("stream_captured_addition"))
         atl::signal(s, upcxx::new_<std::uint64_t>(), 1, atl::signal_op::add);
       upcxx::copy(p, &value, 1, atl::on_stream(s));

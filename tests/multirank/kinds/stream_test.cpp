@@ -283,6 +283,26 @@ TEST_F(stream_test, private_memory_that_is_not_pinned_is_served_by_the_host) {
   EXPECT_EQ(out, in);
 }
 
+/// Of host memory and of a device that the stream's does not reach, where there are such, drivers copy nothing in a stream.
+TEST_F(stream_test, memory_of_another_device_is_filled_from_the_host_and_read_there) {
+  using device = upcxx::gpu_default_device;
+  if (device::device_n() < 2) GTEST_SKIP() << "one device";
+  device second((gpu_.device_id() + 1) % device::device_n());
+  upcxx::device_allocator<device> elsewhere(second, mib);
+  auto const s = atl::make_stream(gpu_);
+  auto const there = elsewhere.allocate<int>(100);
+  auto const here = filled(100, -1);
+  pinned<int> const in(100, 5 + me);
+  pinned<int> const out(100, -1);
+  upcxx::copy(in.data(), there, 100, atl::on_stream(s));
+  upcxx::copy(there, here, 100, atl::on_stream(s));
+  upcxx::copy(here, there + 1, 99, atl::on_stream(s));
+  upcxx::copy(there, out.data(), 100, atl::on_stream(s));
+  atl::wait(s);
+  EXPECT_EQ(out.values(), in.values());
+  second.destroy();
+}
+
 TEST_F(stream_test, a_segment_outlives_what_streams_do_with_it) {
   auto const s = atl::make_stream(gpu_);
   auto other = upcxx::make_gpu_allocator(mib);

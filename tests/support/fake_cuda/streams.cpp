@@ -224,6 +224,9 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   if (ends[0].memory == nullptr && ends[1].memory == nullptr && found->second->captured == nullptr)
     misused("a copy from host memory to host memory, in which a driver would wait for the stream");
   task t;
+  // Of host memory no context is known.
+  bool const across = to_device != nullptr;
+  if (across && (ends[0].memory == nullptr || ends[1].memory == nullptr)) return invalid_value;
   t.to = ends[0].at;
   t.from = ends[1].at;
   t.bytes = bytes;

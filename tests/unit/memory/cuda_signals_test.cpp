@@ -129,7 +129,11 @@ TEST_F(cuda_signals_test, devices_add_where_their_atomics_reach) {
     std::uint64_t in[2] = {7, ~std::uint64_t{0}};
     std::uint64_t out[2] = {};
     streams.copy(on, end(*own), host(&in[0]), 8, false);
-    streams.copy(on, end(*theirs), host(&in[1]), 8, false);
+    // By a device that reaches it.
+    stream_handle const there = streams.make(1);
+    EXPECT_EQ(streams.can_copy(on, end(*theirs), host(&in[1])), std::strstr(each.what, "peer") == nullptr);
+    streams.copy(there, end(*theirs), host(&in[1]), 8, false);
+    finish(*kind, there);
     std::uint64_t const before = fake_->additions;
     std::uint64_t const calls = fake_->operations;
     std::uint64_t const kernels = fake_->kernels;
@@ -141,8 +145,9 @@ TEST_F(cuda_signals_test, devices_add_where_their_atomics_reach) {
     EXPECT_EQ(fake_->operations - calls, std::strstr(each.what, "reductions") != nullptr ? done : 0);
     EXPECT_EQ(fake_->kernels, kernels) << "counts copies alone";
     streams.copy(on, host(&out[0]), end(*own), 8, false);
-    streams.copy(on, host(&out[1]), end(*theirs), 8, false);
     finish(*kind, on);
+    streams.copy(there, host(&out[1]), end(*theirs), 8, false);
+    finish(*kind, there);
     EXPECT_EQ(out[0], each.on_own ? 12u : 7u);
     EXPECT_EQ(out[1], each.on_peer ? 4u : ~std::uint64_t{0});
     EXPECT_EQ(word[0], each.on_host ? 5u : 0u);
