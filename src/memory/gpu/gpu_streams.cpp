@@ -154,6 +154,8 @@ void gpu_streams::refuse_kept() const {
 void gpu_streams::submit() {
   if (kept_.empty()) return;
   std::uint64_t const capture = driver_.capture_of({kept_for_, true});
+  // For a graph that the driver has given up: they go nowhere, as what has been started there before.
+  if (kept_capture_ != 0 && capture == 0 && driver_.is_captured({kept_for_, true})) return kept_.clear();
   if (capture != kept_capture_ || number_to_keep(kept_for_, capture) != kept_number_) refuse_kept();
   std::vector<copy_range> const all = std::exchange(kept_, {});
   stream const s(kept_for_, true);

@@ -166,8 +166,11 @@ TEST_F(graph_test, additions_and_resets_are_nodes) {
 TEST_F(graph_test, a_capture_that_the_driver_has_given_up_ends_by_its_exception) {
   auto const s = atl::make_stream(gpu_);
   auto const flag = filled<std::uint64_t>(1, 0);
+  auto const small = filled(2, 7);
   auto const give_up = [&] {
     atl::signal(s, flag, 1);
+    atl::copy_batch const kept;
+    upcxx::copy(small, small + 1, 1, atl::on_stream(s));
     // A device cannot be waited for beside a capture.
     EXPECT_NE(cu_.synchronize(), cuda::success);
     throw std::runtime_error("no graph");
