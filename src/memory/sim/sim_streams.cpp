@@ -100,10 +100,17 @@ void sim_streams::launch(graph_handle g, stream_handle s) {
   queue& on = find(s);
   auto const found =
       std::find_if(graphs_.begin(), graphs_.end(), [g](auto const& each) { return each.get() == g; });
+  // Executions of a graph come one after the other, in whatever streams they are.
+  task turn{task::sort::play};
+  turn.turn = [g = *found, before = (*found)->launched++] { return g->ended == before; };
+  append(on, std::move(turn));
   for (task t : (*found)->tasks) {
     t.part_of = *found;
     append(on, std::move(t));
   }
+  task end{task::sort::play};
+  end.turn = [g = *found] { return ++g->ended != 0; };
+  append(on, std::move(end));
 }
 
 void sim_streams::drop_graph(graph_handle g) {

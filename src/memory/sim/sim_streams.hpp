@@ -74,6 +74,8 @@ class sim_streams final : public program_streams {
     std::uint64_t number;
     std::vector<task> tasks;
     std::vector<std::shared_ptr<void>> held;
+    std::uint64_t launched = 0;
+    std::uint64_t ended = 0;
   };
   struct queue {
     int device;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <atoll/graph.hpp>
+#include <atoll/stream_barrier.hpp>
 
 #include "multirank/kinds/stream_fixture.hpp"
 
@@ -65,6 +66,22 @@ TEST_F(captured_test, ranks_exchange_with_each_launch) {
   atl::wait(s);
   EXPECT_EQ(content(landing, 64), std::vector<int>(64, left));
   upcxx::barrier();
+}
+
+/// Nodes use words up, and two executions at a time would take each other's.
+TEST_F(captured_test, executions_in_which_ranks_exchange_follow_each_other_in_all_streams) {
+  if (upcxx::local_team().rank_n() != n) GTEST_SKIP() << "graphs reach what their device reaches";
+  atl::stream_barrier all(gpu_);
+  auto const first = atl::make_stream(gpu_);
+  auto const second = atl::make_stream(gpu_);
+  atl::graph const meeting = atl::capture(first, [&] { all.enter(first); });
+  for (int round = 0; round < 20; ++round) {
+    meeting.launch(first);
+    meeting.launch(second);
+  }
+  atl::wait(first);
+  atl::wait(second);
+  all.destroy();
 }
 
 TEST_F(captured_test, a_graph_may_go_while_it_is_executed_and_a_capture_by_an_exception) {

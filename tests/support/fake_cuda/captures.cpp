@@ -54,7 +54,7 @@ cu_result end_capture(stream on, graph* made) {
   auto const ended = std::move(found->second->captured);
   if (ended->invalidated) return capture_invalidated;
   *made = ended->into;
-  all().graphs[*made] = {std::move(ended->tasks), !ended->without_context, std::move(ended->kept)};
+  all().graphs[*made] = {std::move(ended->tasks), !ended->without_context, std::move(ended->kept), nullptr};
   return success;
 }
 
@@ -71,6 +71,7 @@ cu_result graph_instantiate(graph_exec* made, graph from, unsigned long long fla
   static std::uintptr_t last = 0;
   *made = reinterpret_cast<graph_exec>(++last);
   all().executable[*made] = found->second;
+  all().executable[*made].turns = std::make_shared<graph_turns>();
   return success;
 }
 
@@ -82,6 +83,11 @@ cu_result graph_launch(graph_exec what, stream on) {
   if (found == all().executable.end() || all().streams.count(on) == 0) return invalid_handle;
   // Also when the graph is destroyed before it was executed.
   auto const kept = std::make_shared<user_objects>(found->second.kept);
+  task turn;
+  turn.what = task::sort::turn;
+  turn.turns = found->second.turns;
+  turn.value = turn.turns->launched++;
+  enqueue(on, turn);
   for (captured_task const& each : found->second.tasks) {
     task t = each.what;
     t.kept = kept;
@@ -95,6 +101,8 @@ cu_result graph_launch(graph_exec what, stream on) {
     }
     enqueue(on, std::move(t));
   }
+  turn.what = task::sort::end_of_turn;
+  enqueue(on, std::move(turn));
   return success;
 }
 

@@ -148,8 +148,14 @@ struct user_object_state {
 };
 using user_objects = std::vector<std::shared_ptr<user_object_state>>;
 
+/// Executions of a graph, which come one after the other in whatever streams they are.
+struct graph_turns {
+  std::uint64_t launched = 0;
+  std::uint64_t ended = 0;
+};
+
 struct task {
-  enum class sort { copy, write, add, wait, record, exchange, reduce } what = sort::copy;
+  enum class sort { copy, write, add, wait, record, exchange, reduce, turn, end_of_turn } what = sort::copy;
   std::byte* to = nullptr;
   std::byte const* from = nullptr;
   std::size_t bytes = 0;
@@ -161,6 +167,7 @@ struct task {
   std::shared_ptr<atl::memory::array_reduction const> reduction;  ///< alike
   std::shared_ptr<registration> host;                             ///< as well
   std::shared_ptr<event_state> mark;
+  std::shared_ptr<graph_turns> turns;  ///< `value` executions come before
   bool fails = false;
   bool of_box = false;                 ///< a unit of a kernel that copies a box
   std::shared_ptr<user_objects> kept;  ///< of a graph that was launched
@@ -218,6 +225,7 @@ struct state {
     std::vector<captured_task> tasks;  ///< of one stream, in its order
     bool instantiable;
     user_objects kept;
+    std::shared_ptr<graph_turns> turns;  ///< of an executable one
   };
   std::map<graph, captured_graph> graphs;
   std::map<graph_exec, captured_graph> executable;

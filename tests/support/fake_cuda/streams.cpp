@@ -31,6 +31,7 @@ using atl::memory::played_exchange;
 bool must_wait(task const& t) {
   if (t.what == task::sort::exchange)
     return !played_exchange::is_ready(*t.exchange, static_cast<int>(t.value));
+  if (t.what == task::sort::turn) return t.turns->ended != t.value;
   if (t.what != task::sort::wait) return false;
   auto const now =
       std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(t.to)).load(std::memory_order_acquire);
@@ -97,6 +98,8 @@ void execute(task const& t) {
       on->device->broken = illegal_address;
     } else if (now.what == task::sort::record) {
       now.mark->happened = std::max(now.mark->happened, now.value);
+    } else if (now.what == task::sort::end_of_turn) {
+      ++now.turns->ended;
     } else {
       on->busy = true;
       held.unlock();
@@ -221,12 +224,12 @@ cu_result start_copy(stream on, pointer to, device_state const* to_device, point
   cu_result code = resolve(to, bytes, to_device == nullptr ? device : *to_device, ends[0]);
   if (code == success) code = resolve(from, bytes, from_device == nullptr ? device : *from_device, ends[1]);
   if (code != success) return code;
-  if (ends[0].memory == nullptr && ends[1].memory == nullptr && found->second->captured == nullptr)
-    misused("a copy from host memory to host memory, in which a driver would wait for the stream");
-  task t;
   // Of host memory no context is known.
   bool const across = to_device != nullptr;
   if (across && (ends[0].memory == nullptr || ends[1].memory == nullptr)) return invalid_value;
+  if (ends[0].memory == nullptr && ends[1].memory == nullptr && found->second->captured == nullptr)
+    misused("a copy from host memory to host memory, in which a driver would wait for the stream");
+  task t;
   t.to = ends[0].at;
   t.from = ends[1].at;
   t.bytes = bytes;
