@@ -164,7 +164,8 @@ bool kernel_service::owes(kernel_mailbox* words) {
   mailbox* const box = find(words);
   if (box == nullptr) return false;
   take(*box);
-  return box->taken != box->completed || !requests_.empty();
+  // What others have asked for here keeps them from being done, not this one.
+  return box->taken != box->completed;
 }
 
 bool kernel_service::is_listening(notice_listener const* listener) const {
@@ -179,8 +180,8 @@ std::vector<kernel_mailbox const*> kernel_service::open_mailboxes() const {
 }
 
 bool kernel_service::advance() {
-  bool moved = false;
   stop_if_job_ends();
+  bool moved = false;
   for (std::size_t i = 0; i < boxes_.size(); ++i) moved |= take(*boxes_[i]);
   moved |= advance_request();
   for (command* const c : std::exchange(copied_, {})) {
