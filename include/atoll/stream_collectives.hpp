@@ -217,8 +217,7 @@ class stream_collectives {
                               over)),
         links_(std::make_shared<detail::collective_links>(
             signals_, over, step_bytes, kernels_to,
-            detail::device_name{static_cast<unsigned>(Device::kind), gpu.device_id(),
-                                Device::uuid(gpu.device_id())})) {
+            detail::device_name{static_cast<unsigned>(Device::kind), gpu.device_id()})) {
     ATOLL_CHECK(step_bytes != 0, "atl::stream_collectives: a step of no bytes");
     links_->make_landing(gpu);
   }

@@ -1,5 +1,7 @@
 // Graphs of CUDA that have collectives among their nodes, over the fake driver and GPUs.
 
+#include <algorithm>
+
 #include <atoll/stream_collectives.hpp>
 #include <atoll/stream_reduction.cuh>
 
@@ -100,6 +102,25 @@ TEST_F(graph_collectives_test, two_graphs_at_once_have_an_object_each) {
     each->all.destroy();
   }
   halves.destroy();
+}
+
+/// Kernels that wait for each other would take turns with those of the other team.
+TEST_F(graph_collectives_test, devices_that_teams_share_are_left_to_copies) {
+  if (cu_.fake == nullptr) GTEST_SKIP() << "nobody counts kernels";
+  upcxx::team pairs = upcxx::world().split(me / 2, me);
+  auto const devices = of_all(gpu_.device_id());
+  bool const alone = std::count(devices.begin(), devices.end(), gpu_.device_id()) == 1;
+  bool const all_alone = upcxx::reduce_all(alone ? 1 : 0, upcxx::op_fast_min, pairs).wait() == 1;
+  auto const s = atl::make_stream(gpu_);
+  atl::stream_collectives all(gpu_, pairs);
+  auto const to = all.bind(filled(10, -1), 10);
+  auto const source = filled(10, me);
+  std::uint64_t const before = cu_.fake->kernels;
+  to.broadcast(s, 0, source, 10);
+  atl::wait(s);
+  EXPECT_EQ(cu_.fake->kernels - before, all_alone && pairs.rank_n() > 1 ? 1U : 0U);
+  all.destroy();
+  pairs.destroy();
 }
 
 TEST_F(graph_collectives_test, ranks_part_their_calls_among_graphs_as_they_like) {

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,7 +39,6 @@ struct collective_places {
 struct device_name {
   unsigned kind;
   int number;
-  std::string uuid;
 };
 
 inline bool same(engine::memory_place a, engine::memory_place b) {
@@ -92,13 +90,13 @@ class collective_kernels {
         most_bytes_(most_bytes != fastest ? most_bytes
                     : over.rank_n() == 2  ? usual_of_two
                                           : usual_of_more),
-        device_(std::move(device)) {
+        device_(device) {
     using access = upcxx::detail::global_ptr_access;
     for (upcxx::intrank_t r = 0; r < over.rank_n(); ++r) {
       auto const theirs = signals.at(r, first);
       words_.push_back({access::owner(theirs), access::address(theirs)});
     }
-    reach_each_other_ = have_a_device_each(over);
+    reach_each_other_ = has_a_device_alone();
     reach_each_other_ = reach(words_, words(over, most_bytes) * sizeof(std::uint64_t), over);
   }
 
@@ -177,17 +175,11 @@ class collective_kernels {
   /// Of an all-to-all that is little, all that a rank sends.
   static constexpr std::size_t staging_bytes = std::size_t{64} << 10;
 
-  /// Kernels that wait for each other on one device take turns there, as long as a time slice each. Where they are
-  /// played it does not matter. Collective over the team.
-  [[nodiscard]] bool have_a_device_each(upcxx::team const& over) const {
-    auto const ranks = static_cast<std::size_t>(over.rank_n());
-    std::vector<std::uint64_t> own(ranks, 0);
-    std::vector<std::uint64_t> all(ranks);
-    own[static_cast<std::size_t>(over.rank_me())] = std::hash<std::string>()(device_.uuid);
-    upcxx::reduce_all(own.data(), all.data(), ranks, upcxx::op_fast_bit_or, over).wait();
-    std::sort(all.begin(), all.end());
-    return engine::host_plays_kernels(device_.kind) ||
-           std::adjacent_find(all.begin(), all.end()) == all.end();
+  /// Kernels that wait for others take turns with those of other ranks on their device, as long as a time slice each; whatever teams these
+  /// are in. Where they are played it does not matter.
+  [[nodiscard]] bool has_a_device_alone() const {
+    std::uint64_t const own = words_[static_cast<std::size_t>(over_->rank_me())].owner;
+    return engine::host_plays_kernels(device_.kind) || engine::ranks_on_device(own) == 1;
   }
   [[nodiscard]] bool reaches(engine::memory_place place, std::size_t bytes) const {
     return engine::can_exchange(device_.kind, device_.number, place, bytes);
