@@ -386,7 +386,7 @@ class device_team {
   [[nodiscard]] int sharers() const { return state().sharers(); }
 
   /// The most blocks of a kernel of this rank that are there at once, beside as many of each other rank that shares the device. Not beside
-  /// other kernels of this rank.
+  /// other kernels of this rank. 0 if the device has room for fewer of them than it has ranks: launch() then refuses any.
   /// @param kernel  a __global__ function, or a kernel for launch() with the arguments that it will get.
   template <class Compiler = device::this_compiler, class Kernel, class... Args>
   [[nodiscard]] int max_blocks(Kernel kernel, unsigned threads, std::size_t shared_bytes = 0,

@@ -424,7 +424,8 @@ class stream_reduction {
   }
   template <class Kernel, class... Args>
   void start(stream const& s, std::size_t blocks, unsigned threads, Kernel kernel, Args... args) {
-    int const most = team_->template max_blocks<Compiler>(kernel, threads, 0, *team_, args...);
+    // One that finds no place is refused in words.
+    int const most = std::max(1, team_->template max_blocks<Compiler>(kernel, threads, 0, *team_, args...));
     auto const enough = static_cast<unsigned>(std::min<std::size_t>(blocks, static_cast<std::size_t>(most)));
     device::launch<Compiler>(*team_, s, {enough, threads, 0, true}, kernel, *team_, args...);
   }

@@ -338,8 +338,9 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
   if (shape.blocks > static_cast<unsigned>(most)) {
     check_failed(
         "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "
-        "that wait for others would wait for ever; ask device_team::max_blocks()",
-        shape.blocks, shape.threads, most, t.sharers());
+        "that wait for others would wait for ever; %s",
+        shape.blocks, shape.threads, most, t.sharers(),
+        most == 0 ? "let fewer ranks share a device" : "ask device_team::max_blocks()");
   }
   if (t.by_host) return host_play::start(s, shape.blocks, t.played, kernel, args...);
 #ifdef __CUDACC__
