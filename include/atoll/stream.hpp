@@ -371,6 +371,11 @@ auto signal_of(stream const& s, Item const& item) {
 class stream_copies {
  public:
   explicit stream_copies(stream const& s) : on_(s) {}
+  /// Takes what the host needs, if it will be asked for that piece: this may throw, and then the rest does not.
+  void prepare(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
+    if (held_by_ == nullptr && !engine::stream_can_copy(name_of(on_), to, from, bytes))
+      held_by_ = make_heap_word(0);
+  }
   void operator()(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
     if (engine::stream_copy(name_of(on_), to, from, bytes)) return;
     // May throw, before anything has happened: a device that cannot copy one piece can mostly copy none.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <atoll/base/check.hpp>
+#include <atoll/extensions/stream/stream_steps.hpp>
 #include <atoll/signal_array.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
@@ -52,25 +53,31 @@ class stream_barrier {
   ~stream_barrier() { ATOLL_CHECK(own_.is_null(), "atl::stream_barrier: destroy() it before it goes"); }
 
   /// What follows in the stream happens when the streams of all ranks have come to their call. No host waits.
+  ///
+  /// @throws upcxx::bad_shared_alloc  if a signal needs this rank's host and the shared heap has no room for that (see on_stream());
+  ///                                  nothing has happened: enter again when there is some, as others wait.
   void enter(stream const& s) {
     ATOLL_CHECK(!own_.is_null(), "atl::stream_barrier::enter: the object was destroyed");
-    if (s.is_captured()) {
+    detail::stream_steps steps(s);
+    bool const in_graph = s.is_captured();
+    if (in_graph) {
       // Nodes hold constants, so words are used up. One of the second pass comes when all have left the
       // first, and so on.
       for (std::size_t pass = 1; pass < sorts; ++pass) {
         for (std::size_t round = 0; round < rounds_; ++round) {
           std::size_t const word = pass * rounds_ + round;
-          signal(s, theirs_[round] + word, 1);
-          wait_and_reset(s, own_ + word, 1, signal_cmp::equal);
+          steps.signal(theirs_[round] + word, 1);
+          steps.use_up(own_ + word, 1);
         }
       }
-      return;
+    } else {
+      for (std::size_t round = 0; round < rounds_; ++round) {
+        steps.signal(theirs_[round] + round, epoch_ + 1);
+        steps.wait(own_ + round, epoch_ + 1);
+      }
     }
-    ++epoch_;
-    for (std::size_t round = 0; round < rounds_; ++round) {
-      signal(s, theirs_[round] + round, epoch_);
-      wait(s, own_ + round, epoch_);
-    }
+    steps.start();
+    if (!in_graph) ++epoch_;
   }
 
   /// Ends the object. Collective over the team; no stream is in the barrier any more.

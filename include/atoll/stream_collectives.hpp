@@ -31,6 +31,11 @@
 
 namespace atl::inline UPCXX_MODE {
 
+namespace detail {
+template <class Device>
+class reductions_by_library;
+}
+
 /// Memory of this rank that a collective reads: whatever upcxx::copy takes as a source, so of a device, in the
 /// shared heap, or private (which should be pinned). Null where nothing is read.
 template <class T>
@@ -63,7 +68,8 @@ class collective_source {
 /// - Counts are in elements; 0 does nothing, and orders nothing. What lies beyond is left alone.
 /// - The call returns at once, and makes internal progress at most. Copies that a stream's device does not do by
 ///   itself (on_stream() says which) are done by this rank's user-level progress when the stream comes there;
-///   while that is captured they end the job.
+///   while that is captured they end the job. If there is no room for what the host needs for that, the call
+///   throws upcxx::bad_shared_alloc and nothing has happened: make it again when there is some, as others wait.
 /// - In checked code the job ends, with a message, if the stream is of another device, if a source is null or not
 ///   the rank's own, overlaps what is written, or if the count does not fit what was bound.
 /// - In all code it ends so if ranks call different things, or with different counts, roots, types or
@@ -86,24 +92,21 @@ class collective_destination {
     ATOLL_CHECK(root >= 0 && root < over.rank_n(), "%s: rank %d is outside the team of %d ranks", call,
                 static_cast<int>(root), static_cast<int>(over.rank_n()));
     check_count(call, count, 1);
-    auto const name = note(s, stream_call::operation::broadcast, count, root);
-    if (count == 0) return;
+    auto const what = name_of_call(stream_call::operation::broadcast, count, root);
+    if (count == 0) return links_->note(s, what);
     if (over.rank_me() == root) check_source(call, source, count, count, 0);
-    links_->broadcast(s, *all_, root, source.place_, count * sizeof(T), name);
+    detail::stream_steps steps(s);
+    links_->broadcast(steps, *all_, root, source.place_, count * sizeof(T), what);
+    steps.start();
   }
 
   /// All ranks receive all ranks' `count` elements, in the order of the ranks: rank r's begin at r * count.
   ///
   /// @param source  `count` elements, or the rank's own place in its destination.
   void gather_all(stream const& s, collective_source<T> source, std::size_t count) const {
-    constexpr char const* call = "collective_destination::gather_all";
-    check_open(call, s);
-    check_count(call, count, ranks());
-    auto const name = note(s, stream_call::operation::gather_all, count);
-    if (count == 0) return;
-    check_source(call, source, count, ranks() * count,
-                 static_cast<std::size_t>(links_->over().rank_me()) * count);
-    links_->exchange(s, *all_, source.place_, count * sizeof(T), false, name);
+    detail::stream_steps steps(s);
+    gather_all_in(steps, source, count);
+    steps.start();
   }
 
   /// Each rank receives `count` elements from each rank, those of rank r from r * count on, which begin there
@@ -114,10 +117,12 @@ class collective_destination {
     constexpr char const* call = "collective_destination::all_to_all";
     check_open(call, s);
     check_count(call, count, ranks());
-    auto const name = note(s, stream_call::operation::all_to_all, count);
-    if (count == 0) return;
+    auto const what = name_of_call(stream_call::operation::all_to_all, count);
+    if (count == 0) return links_->note(s, what);
     check_source(call, source, ranks() * count, ranks() * count, nowhere);
-    links_->exchange(s, *all_, source.place_, count * sizeof(T), true, name);
+    detail::stream_steps steps(s);
+    links_->exchange(steps, *all_, source.place_, count * sizeof(T), true, what);
+    steps.start();
   }
 
   /// Elements that were bound.
@@ -126,6 +131,8 @@ class collective_destination {
  private:
   template <class Device>
   friend class stream_collectives;
+  template <class Device>
+  friend class detail::reductions_by_library;
   using links = detail::collective_links;
   using stream_call = detail::stream_call;
   static constexpr std::size_t nowhere = ~std::size_t{0};
@@ -148,9 +155,19 @@ class collective_destination {
         "make_gpu_allocator without a number takes the next device",
         call, s.device_id(), links_->device());
   }
-  [[nodiscard]] std::uint64_t note(stream const& s, stream_call::operation what, std::size_t count,
-                                   std::int32_t root = -1) const {
-    return links_->note(s, {what, sizeof(T), count, root, number_});
+  [[nodiscard]] detail::call_run name_of_call(stream_call::operation what, std::size_t count,
+                                              std::int32_t root = -1) const {
+    return detail::call_run({what, sizeof(T), count, root, number_});
+  }
+  void gather_all_in(detail::stream_steps& steps, collective_source<T> source, std::size_t count) const {
+    constexpr char const* call = "collective_destination::gather_all";
+    check_open(call, steps.on());
+    check_count(call, count, ranks());
+    auto const what = name_of_call(stream_call::operation::gather_all, count);
+    if (count == 0) return links_->note(steps.on(), what);
+    check_source(call, source, count, ranks() * count,
+                 static_cast<std::size_t>(links_->over().rank_me()) * count);
+    links_->exchange(steps, *all_, source.place_, count * sizeof(T), false, what);
   }
   void check_count([[maybe_unused]] char const* call, [[maybe_unused]] std::size_t count,
                    [[maybe_unused]] std::size_t parts) const {

@@ -20,6 +20,7 @@
 #include <atoll/extensions/detail/distinct_ranks.hpp>
 #include <atoll/extensions/detail/kept_team.hpp>
 #include <atoll/extensions/detail/signal_links.hpp>
+#include <atoll/extensions/stream/stream_steps.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/detail/check_range.hpp>
@@ -34,7 +35,9 @@ namespace atl::inline UPCXX_MODE {
 /// A signal says that what was before it in the stream has happened: kernels' stores, and copies in the same
 /// stream. Signals are counted for each pair of ranks, so a neighbour may be ahead, and none is lost. A rank's
 /// calls are made with whichever stream of the allocator's device, one after the other: the next stream comes
-/// to its call when the last one has left. No host waits, and calls return at once.
+/// to its call when the last one has left. No host waits, and calls return at once. Where a signal needs this
+/// rank's host and the shared heap has no room for that (see on_stream()), they throw upcxx::bad_shared_alloc and
+/// nothing has happened: call again when there is some, as neighbours wait.
 template <class Device>
 class stream_neighbors {
  public:
@@ -64,13 +67,19 @@ class stream_neighbors {
   /// Tells all neighbours' streams that this one has come here. Not for streams that are captured, as nodes
   /// do not count: sync() is.
   void signal(stream const& s) {
-    for (int i = 0; i < size(); ++i) signal(s, i);
+    check_open();
+    if (size() != 0) check_counts(s, "signal");
+    detail::stream_steps steps(s);
+    for (std::size_t i = 0; i < ranks_.size(); ++i) steps.signal(links_.there(i, counted), sent_[i] + 1);
+    steps.start();
+    for (std::uint64_t& each : sent_) ++each;
   }
   /// Tells one.
   void signal(stream const& s, int index) {
     std::size_t const i = checked(index);
     check_counts(s, "signal");
-    atl::signal(s, links_.there(i, counted), ++sent_[i]);
+    atl::signal(s, links_.there(i, counted), sent_[i] + 1);
+    ++sent_[i];
   }
 
   /// What follows in the stream happens when every neighbour has signalled once more than was waited for. Not
@@ -96,11 +105,12 @@ class stream_neighbors {
     }
     // Nodes hold constants, so words are used up. A neighbour sets the first one again when it has been told
     // by the second one that this one was.
+    detail::stream_steps steps(s);
     for (std::size_t const pass : {first_pass, second_pass}) {
-      for (std::size_t i = 0; i < ranks_.size(); ++i) atl::signal(s, links_.there(i, pass), 1);
-      for (std::size_t i = 0; i < ranks_.size(); ++i)
-        atl::wait_and_reset(s, links_.here(i, pass), 1, signal_cmp::equal);
+      for (std::size_t i = 0; i < ranks_.size(); ++i) steps.signal(links_.there(i, pass), 1);
+      for (std::size_t i = 0; i < ranks_.size(); ++i) steps.use_up(links_.here(i, pass), 1);
     }
+    steps.start();
   }
 
   /// Ends the object. Collective over the team of its construction; no stream is in a call any more.

@@ -296,13 +296,15 @@ class stream_reduction {
   /// - Else hosts do it when the stream comes there, as copies with on_stream() that a device cannot do. That takes progress
   ///   of the master persona, too, and ends the job, in words, if the stream is captured.
   ///
+  /// If there is no room in the shared heap for what this rank's host needs, the call throws upcxx::bad_shared_alloc and nothing
+  /// has happened: make it again when there is some, as others wait.
+  ///
   /// @param op  associative, for kernels: device::plus, least, greatest, or the like.
   template <class T, class Op>
   void reduce_all(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
     constexpr char const* call = "stream_reduction::reduce_all";
     ATOLL_CHECK(made_ != nullptr, "%s: the object was destroyed", call);
-    made_->note({detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0}, s.is_captured());
-    reduce(call, s, -1, in, out, n, op);
+    reduce(call, s, {detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0}, in, out, op);
   }
   /// The same for one rank: what follows in the root's stream finds the reduction in `out`. Others' `out` is not used,
   /// and may be null.
@@ -315,8 +317,8 @@ class stream_reduction {
     ATOLL_CHECK(made_ != nullptr, "%s: the object was destroyed", call);
     ATOLL_CHECK(root >= 0 && root < over_->rank_n(), "%s: rank %d is outside the team of %d ranks", call,
                 static_cast<int>(root), static_cast<int>(over_->rank_n()));
-    made_->note({detail::stream_call::operation::reduce_one, sizeof(T), n, root, 0}, s.is_captured());
-    reduce(call, s, root, in, over_->rank_me() == root ? out : in, n, op);
+    reduce(call, s, {detail::stream_call::operation::reduce_one, sizeof(T), n, root, 0}, in,
+           over_->rank_me() == root ? out : in, op);
   }
 
   /// Ends the object. Collective over the team; no stream is in it any more.
@@ -338,13 +340,15 @@ class stream_reduction {
   static constexpr std::size_t most_threads = 512;
   static constexpr std::size_t most_few_blocks = 32;
 
-  /// `root`: as for kernels.
   template <class T, class Op>
-  void reduce(char const* call, stream const& s, std::int32_t root, pointer<T> in, pointer<T> out,
-              std::size_t n, Op op) {
+  void reduce(char const* call, stream const& s, detail::stream_call const& what, pointer<T> in,
+              pointer<T> out, Op op) {
     static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8),
                   "stream_reduction: elements have 4 or 8 bytes");
-    if (n == 0) return;
+    detail::call_run const noted(what);
+    std::size_t const n = what.count;
+    std::int32_t const root = what.root;  // as for kernels
+    if (n == 0) return made_->note(noted, s.is_captured());
     check_array(call, "source", in, n);
     check_array(call, "destination", out, n);
     ATOLL_CHECK(
@@ -352,11 +356,19 @@ class stream_reduction {
         "%s: source and destination overlap; they may be the same, or apart", call);
     if (!by_kernels_) {
       if constexpr (device::is_known_to_library<T, Op>) {
-        if (by_library_.exist()) return by_library_.template start<T, Op>(s, *over_, root, in, out, n);
+        if (by_library_.exist()) {
+          detail::stream_steps steps(s);
+          steps.call([&] { made_->note(noted, s.is_captured()); });
+          by_library_.template add_to<T, Op>(steps, *over_, root, in, out, n);
+          return steps.start();
+        }
       }
       if (s.is_captured()) refuse_capture(call);
-      return by_hosts(s, root, in, out, n, op);
+      detail::heap_word held_by = detail::make_heap_word(0);  // what may throw comes first
+      made_->note(noted, false);
+      return by_hosts(s, std::move(held_by), root, in, out, n, op);
     }
+    made_->note(noted, s.is_captured());
     if (n <= view_.few) {
       // As few threads as there is work for: they start sooner, and one block does not have to be counted.
       auto const threads = std::min<std::size_t>((n + warp - 1) / warp * warp, most_threads);
@@ -430,7 +442,8 @@ class stream_reduction {
     device::launch<Compiler>(*team_, s, {enough, threads, 0, true}, kernel, *team_, args...);
   }
   template <class T, class Op>
-  void by_hosts(stream const& s, std::int32_t root, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
+  void by_hosts(stream const& s, detail::heap_word held_by, std::int32_t root, pointer<T> in, pointer<T> out,
+                std::size_t n, Op op) {
     std::uint64_t const number = ++calls_;
     auto const combine = [n, op](std::vector<std::vector<char>> const& all) {
       std::vector<T> total(n);
@@ -446,7 +459,7 @@ class stream_reduction {
       std::memcpy(bytes.data(), total.data(), bytes.size());
       return bytes;
     };
-    detail::by_host(s, [root, in, out, n, number, combine, &hosts = *hosts_] {
+    detail::by_host(s, std::move(held_by), [root, in, out, n, number, combine, &hosts = *hosts_] {
       auto const values = std::make_shared<std::vector<char>>(n * sizeof(T));
       auto const from = upcxx::reinterpret_pointer_cast<char>(in);
       auto const to = upcxx::reinterpret_pointer_cast<char>(out);

@@ -57,6 +57,8 @@ ATOLL_EXPORT void play_in_stream(stream_name s, std::function<bool()> turn);
 /// do it alone: an end is another kind's, another host's, in memory that only its owner reaches, or in private memory that is not pinned; both
 /// are in memory of this host, unless the stream is captured; or one is, and the other in memory of a device that the stream's does not reach.
 ATOLL_EXPORT bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes);
+/// Whether that would do it.
+ATOLL_EXPORT bool stream_can_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes);
 /// The same for the runs of a box, whose ends, at index 0, are those given here, as one thing that the device does. False, and nothing was
 /// done, if the device cannot; or not by one thing.
 ATOLL_EXPORT bool stream_copy_box(stream_name s, memory_place to, memory_place from, prepared_box const& box);

@@ -40,6 +40,8 @@ class device_copies final : public single<device_copies>, public work_source {
   bool start_box(memory_place to, memory_place from, prepared_box const& box, copy_completion* completion);
   // Of streams of the program; see atoll/engine/streams.hpp.
   bool copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes);
+  /// Whether copy_in would do it.
+  bool can_copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes);
   bool box_in(stream_name s, memory_place to, memory_place from, prepared_box const& box);
   bool can_exchange(memory::kind& kind, int device, memory_place place, std::size_t bytes);
   void exchange_in(stream_name s, stream_exchange const& what, exchange_part part);
@@ -94,10 +96,10 @@ class device_copies final : public single<device_copies>, public work_source {
                          std::ptrdiff_t prepared_box::dimension::*stride);
   bool is_pinned(memory::kind& kind, copy_place const& end, std::size_t bytes);
   bool is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes);
-  /// What a device does in streams of the library's own. Neither waits for the other: a kernel that waits for an addition may leave boxes
-  /// no room.
   bool can_copy(memory::kind& kind, stream_name s, copy_place const& target, copy_place const& source,
                 std::size_t bytes);
+  /// What a device does in streams of the library's own. Neither waits for the other: a kernel that waits for an addition may leave boxes
+  /// no room.
   enum class help : std::uint8_t { additions, boxes };
   memory::stream_handle helping_stream(memory::kind& kind, int device, help with);
   /// For what is remembered of a stream: default ones of different devices have one handle, and so may have streams that were ended and

@@ -100,6 +100,10 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   return true;
 }
 
+bool device_copies::can_copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
+  return can_copy(kind_of_stream(s), s, segments_.resolve(to, bytes), segments_.resolve(from, bytes), bytes);
+}
+
 copy_place device_copies::resolve_box(memory_place place, prepared_box const& box,
                                       std::ptrdiff_t prepared_box::dimension::*stride) {
   std::size_t below = 0;  // bytes that the box reaches before index 0
@@ -317,6 +321,11 @@ bool is_captured(stream_name s) {
 bool stream_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
   guard const held;
   return device_copies::here().copy_in(s, to, from, bytes);
+}
+
+bool stream_can_copy(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
+  guard const held;
+  return device_copies::here().can_copy_in(s, to, from, bytes);
 }
 
 bool stream_copy_box(stream_name s, memory_place to, memory_place from, prepared_box const& box) {

@@ -1,5 +1,8 @@
 // What streams do with signals, over simulated devices, the fake CUDA driver and GPUs.
 
+#include <atoll/stream_barrier.hpp>
+
+#include "multirank/kinds/nearly_full_heap.hpp"
 #include "multirank/kinds/stream_fixture.hpp"
 
 class signal_test : public stream_fixture {
@@ -126,37 +129,6 @@ TEST_F(signal_test, additions_come_after_the_data_before_them) {
   upcxx::barrier();
 }
 
-/// While it lives the shared heap has room for one word more.
-class nearly_full_heap {
- public:
-  nearly_full_heap() {
-    for (std::size_t size = mib; size >= sizeof(std::uint64_t); size /= 2) fill(size);
-    free_one();
-    fill(sizeof(std::uint64_t));
-    free_one();
-  }
-  ~nearly_full_heap() {
-    for (auto const each : taken_) upcxx::deallocate(each);
-  }
-  nearly_full_heap(nearly_full_heap const&) = delete;
-  nearly_full_heap& operator=(nearly_full_heap const&) = delete;
-
- private:
-  void fill(std::size_t size) {
-    for (;;) {
-      auto const more = upcxx::allocate<char>(size, alignof(std::uint64_t));
-      if (more.is_null()) return;
-      taken_.push_back(more);
-    }
-  }
-  void free_one() {
-    upcxx::deallocate(taken_.back());
-    taken_.pop_back();
-  }
-
-  std::vector<upcxx::global_ptr<char>> taken_;
-};
-
 TEST_F(signal_test, no_room_for_a_signal_of_the_hosts_takes_none) {
   auto const s = atl::make_stream(gpu_);
   signals_of_all const words = of_all(filled<std::uint64_t>(1, 0));
@@ -187,4 +159,20 @@ TEST_F(signal_test, no_room_for_a_signal_of_the_hosts_takes_none) {
   atl::wait(s);
   EXPECT_EQ(content(to, 10), std::vector<int>(10, me));
   upcxx::barrier();
+}
+
+/// The first signals are such that devices write.
+TEST_F(signal_test, no_room_in_the_middle_of_a_barrier_leaves_it_as_it_was) {
+  if (upcxx::local_team().rank_n() == n) GTEST_SKIP() << "devices write all signals";
+  auto const s = atl::make_stream(gpu_);
+  atl::stream_barrier all(gpu_);
+  for (int round = 0; round < 3; ++round) {
+    if (me == 0) {
+      nearly_full_heap const full;
+      EXPECT_THROW(all.enter(s), upcxx::bad_shared_alloc);
+    }
+    all.enter(s);
+    atl::wait(s);
+  }
+  all.destroy();
 }

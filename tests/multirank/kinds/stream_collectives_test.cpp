@@ -9,6 +9,7 @@
 #include <atoll/stream_collectives.hpp>
 
 #include "multirank/kinds/collectives_script.hpp"
+#include "multirank/kinds/nearly_full_heap.hpp"
 
 class stream_collectives_test : public stream_fixture {
  protected:
@@ -285,4 +286,31 @@ TEST_F(stream_collectives_test, parts_for_all_lie_in_any_memory_too) {
   }
   all.destroy();
   gpu.destroy();
+}
+
+/// Ranks on other hosts are signalled by this one's.
+TEST_F(stream_collectives_test, no_room_in_the_middle_of_a_call_leaves_it_unmade) {
+  if (upcxx::local_team().rank_n() == n) GTEST_SKIP() << "devices do all";
+  auto const s = atl::make_stream(gpu_);
+  std::size_t const count = 300;
+  auto const source = filled(count * ranks_, me);
+  auto const destination = filled(count * ranks_, -1);
+  atl::stream_collectives all(gpu_, upcxx::world(), 64);
+  auto const to = all.bind(destination, count * ranks_);
+  auto const make = [&](auto const& call) {
+    if (me == 0) {
+      nearly_full_heap const full;
+      EXPECT_THROW(call(), upcxx::bad_shared_alloc);
+    }
+    call();
+    atl::wait(s);
+  };
+  make([&] { to.broadcast(s, n - 1, source, count * ranks_); });
+  EXPECT_EQ(content(destination, count * ranks_), std::vector<int>(count * ranks_, n - 1));
+  make([&] { to.all_to_all(s, source, count); });
+  make([&] { to.gather_all(s, source, count); });
+  std::vector<int> expected;
+  for (int r = 0; r < n; ++r) expected.insert(expected.end(), count, r);
+  EXPECT_EQ(content(destination, count * ranks_), expected);
+  all.destroy();
 }

@@ -4,6 +4,7 @@
 
 #include <atoll/stream_neighbors.hpp>
 
+#include "multirank/kinds/nearly_full_heap.hpp"
 #include "multirank/kinds/neighbors_ring.hpp"
 
 using stream_neighbors_test = stream_fixture;
@@ -80,4 +81,35 @@ TEST_F(stream_neighbors_test, a_rank_may_have_no_neighbours) {
   nobody.destroy();
   around.destroy();
   half.destroy();
+}
+
+TEST_F(stream_neighbors_test, no_room_in_the_middle_of_a_call_leaves_it_unmade) {
+  if (upcxx::local_team().rank_n() == n) GTEST_SKIP() << "devices write all signals";
+  auto const s = atl::make_stream(gpu_);
+  around_all around(gpu_, std::vector<upcxx::intrank_t>{right, left});
+  for (int round = 0; round < 3; ++round) {
+    if (me == 0) {
+      nearly_full_heap const full;
+      EXPECT_THROW(around.sync(s), upcxx::bad_shared_alloc);
+      EXPECT_THROW(around.signal(s), upcxx::bad_shared_alloc);
+    }
+    around.sync(s);
+    atl::wait(s);
+  }
+  upcxx::barrier();
+  // Nor has it counted any.
+  bool waits = false;
+  for (int i = 0; i < around.size(); ++i) {
+    if (around.rank(i) != 0) continue;
+    around.wait(s, i);
+    waits = true;
+  }
+  auto const reached = atl::when(s);
+  multirank::poll(100);
+  if (waits) EXPECT_FALSE(reached.is_ready());
+  upcxx::barrier();
+  if (me == 0) around.signal(s);
+  reached.wait();
+  atl::wait(s);
+  around.destroy();
 }

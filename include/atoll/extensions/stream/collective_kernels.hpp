@@ -6,7 +6,6 @@
 /// All ranks must do a call in the same way. So whether devices reach destinations is agreed on when these are bound, and how much kernels
 /// do when the object is made; what a rank sends may lie anywhere, and is copied to where its device finds it.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,14 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include <atoll/copy_batch.hpp>
 #include <atoll/engine/kernels.hpp>
 #include <atoll/engine/streams.hpp>
 #include <atoll/extensions/detail/allocate_together.hpp>
 #include <atoll/extensions/detail/kept_team.hpp>
+#include <atoll/extensions/stream/stream_steps.hpp>
 #include <atoll/signal_array.hpp>
 #include <atoll/stream.hpp>
-#include <upcxx/collectives.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/team.hpp>
 
@@ -46,24 +44,21 @@ inline bool same(engine::memory_place a, engine::memory_place b) {
 }
 
 /// Copies to all ranks, to the place of this one: `bytes` from `from`, or from the part there that is meant for a rank.
-inline void put_to_all(stream const& s, collective_places const& to, upcxx::team const& over,
+inline void put_to_all(stream_steps& steps, collective_places const& to, upcxx::team const& over,
                        engine::memory_place from, std::size_t bytes, bool in_parts) {
   auto const ranks = static_cast<std::size_t>(over.rank_n());
   auto const me = static_cast<std::size_t>(over.rank_me());
   auto const part = static_cast<std::ptrdiff_t>(bytes);
-  stream_copies all(s);
-  {
-    copy_batch const together;
-    // First to the next one, so that not all write to one at a time; to itself last.
-    for (std::size_t k = 1; k <= ranks; ++k) {
-      std::size_t const peer = (me + k) % ranks;
-      engine::memory_place const target = to[peer].moved_by(static_cast<std::ptrdiff_t>(me) * part);
-      engine::memory_place const source =
-          in_parts ? from.moved_by(static_cast<std::ptrdiff_t>(peer) * part) : from;
-      if (!same(target, source)) all(target, source, bytes);
-    }
+  std::vector<stream_piece> all;
+  // First to the next one, so that not all write to one at a time; to itself last.
+  for (std::size_t k = 1; k <= ranks; ++k) {
+    std::size_t const peer = (me + k) % ranks;
+    engine::memory_place const target = to[peer].moved_by(static_cast<std::ptrdiff_t>(me) * part);
+    engine::memory_place const source =
+        in_parts ? from.moved_by(static_cast<std::ptrdiff_t>(peer) * part) : from;
+    if (!same(target, source)) all.push_back({target, source, bytes});
   }
-  all.finish();
+  steps.copy_all(std::move(all));
 }
 
 /// A rank's part in what kernels do.
@@ -138,37 +133,37 @@ class collective_kernels {
   /// `bytes`: that one rank sends.
   [[nodiscard]] bool are_for(std::size_t bytes) const { return bytes <= most_bytes_; }
 
-  void broadcast(stream const& s, collective_places const& to, upcxx::intrank_t root,
+  void broadcast(stream_steps& steps, collective_places const& to, upcxx::intrank_t root,
                  engine::memory_place from, std::size_t bytes) const {
     if (root != over_->rank_me()) {
       from = {};  // whatever it is
     } else if (!reaches(from, bytes)) {
       engine::memory_place const own = to[static_cast<std::size_t>(root)];
-      copy_here(s, own, from, bytes);
+      steps.copy(own, from, bytes);
       from = own;
     }
-    start(s, to, from, bytes, root, false, engine::exchange_part::all);
+    start(steps, to, from, bytes, root, false, engine::exchange_part::all);
   }
-  void exchange(stream const& s, collective_places const& to, engine::memory_place from, std::size_t bytes,
-                bool in_parts) const {
+  void exchange(stream_steps& steps, collective_places const& to, engine::memory_place from,
+                std::size_t bytes, bool in_parts) const {
     using engine::exchange_part;
     auto const me = static_cast<std::size_t>(over_->rank_me());
     std::size_t const parts = in_parts ? to.of.size() : 1;
-    if (reaches(from, parts * bytes)) return start(s, to, from, bytes, -1, in_parts, exchange_part::all);
+    if (reaches(from, parts * bytes)) return start(steps, to, from, bytes, -1, in_parts, exchange_part::all);
     if (!in_parts) {
       engine::memory_place const own = to[me].moved_by(static_cast<std::ptrdiff_t>(me * bytes));
-      copy_here(s, own, from, bytes);
-      return start(s, to, own, bytes, -1, false, exchange_part::all);
+      steps.copy(own, from, bytes);
+      return start(steps, to, own, bytes, -1, false, exchange_part::all);
     }
     if (!landing_.empty() && engine::stream_exchange::is_little(bytes, over_->rank_n(), -1)) {
       engine::memory_place const staging =
           landing_[me].moved_by(static_cast<std::ptrdiff_t>(engine::stream_exchange::landing_bytes()));
-      copy_here(s, staging, from, parts * bytes);
-      return start(s, to, staging, bytes, -1, true, exchange_part::all);
+      steps.copy(staging, from, parts * bytes);
+      return start(steps, to, staging, bytes, -1, true, exchange_part::all);
     }
-    start(s, to, from, bytes, -1, true, exchange_part::begin);
-    put_to_all(s, to, *over_, from, bytes, true);
-    start(s, to, from, bytes, -1, true, exchange_part::end);
+    start(steps, to, from, bytes, -1, true, exchange_part::begin);
+    put_to_all(steps, to, *over_, from, bytes, true);
+    start(steps, to, from, bytes, -1, true, exchange_part::end);
   }
 
  private:
@@ -184,16 +179,18 @@ class collective_kernels {
   [[nodiscard]] bool reaches(engine::memory_place place, std::size_t bytes) const {
     return engine::can_exchange(device_.kind, device_.number, place, bytes);
   }
-  static void copy_here(stream const& s, engine::memory_place to, engine::memory_place from,
-                        std::size_t bytes) {
-    start_in_stream(to, from, bytes, upcxx::rank_me(), on_stream(s));
-  }
-  void start(stream const& s, collective_places const& to, engine::memory_place from, std::size_t bytes,
+  void start(stream_steps& steps, collective_places const& to, engine::memory_place from, std::size_t bytes,
              std::int32_t root, bool in_parts, engine::exchange_part part) const {
-    engine::start_exchange(name_of(s),
-                           {to.of.data(), words_.data(), landing_.empty() ? nullptr : landing_.data(), from,
-                            bytes, over_->rank_me(), over_->rank_n(), root, in_parts},
-                           part);
+    engine::stream_exchange const what{to.of.data(),
+                                       words_.data(),
+                                       landing_.empty() ? nullptr : landing_.data(),
+                                       from,
+                                       bytes,
+                                       over_->rank_me(),
+                                       over_->rank_n(),
+                                       root,
+                                       in_parts};
+    steps.call([s = name_of(steps.on()), what, part] { engine::start_exchange(s, what, part); });
   }
 
   kept_team over_;

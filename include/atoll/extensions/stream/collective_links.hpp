@@ -25,6 +25,7 @@
 #include <atoll/extensions/stream/collective_kernels.hpp>
 #include <atoll/extensions/stream/matching_calls.hpp>
 #include <atoll/extensions/stream/stream_marks.hpp>
+#include <atoll/extensions/stream/stream_steps.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -106,13 +107,11 @@ class collective_links {
     if (kernels_ != nullptr) kernels_->make_landing(gpu);
   }
 
-  /// Compares a call with those of the other ranks, and gives it a name for broadcast() or exchange(): the same on all ranks, and no other
-  /// call's.
-  [[nodiscard]] std::uint64_t note(stream const& s, stream_call const& call) const {
+  /// Compares a call with those of the other ranks. Its digest is the same on all ranks, and no other call's.
+  void note(stream const& s, call_run const& call) const {
     calls_->note(call, s.is_captured());
-    if (marks_ != nullptr && call.count != 0) [[unlikely]]
+    if (marks_ != nullptr && call.first.count != 0) [[unlikely]]
       marks_->note(s, call);
-    return call_run(call).digest | 1;  // signals are 0 when nobody calls
   }
 
   /// Where all ranks receive: `mine` of this one. Ends the job if sizes differ. Collective over the team.
@@ -148,16 +147,18 @@ class collective_links {
     return found;
   }
 
-  /// `bytes` from `from`, of the root, to all.
-  void broadcast(stream const& s, collective_places const& to, upcxx::intrank_t root,
-                 engine::memory_place from, std::size_t bytes, std::uint64_t name) const {
+  /// What a rank does in a call: that it is noted, and then `bytes` from `from`, of the root, to all.
+  void broadcast(stream_steps& steps, collective_places const& to, upcxx::intrank_t root,
+                 engine::memory_place from, std::size_t bytes, call_run const& call) const {
+    note_in(steps, call);
+    std::uint64_t const name = value_of(call);
     upcxx::intrank_t const ranks = over_->rank_n();
     upcxx::intrank_t const me = over_->rank_me();
     if (to.by_kernels && kernels_->are_for(bytes)) {
 #if ATOLL_CHECKED
-      agree_down(s, root, name);
+      agree_down(steps, root, name);
 #endif
-      return kernels_->broadcast(s, to, root, from, bytes);
+      return kernels_->broadcast(steps, to, root, from, bytes);
     }
     std::size_t const turn = turn_from(root);
     auto const& own = to[static_cast<std::size_t>(me)];
@@ -170,39 +171,40 @@ class collective_links {
     std::size_t const last = way.chain ? std::min<std::size_t>(links_, 1) : links_;
     if (turn != 0) {
       from = own;
-      signal(s, behind_[in] + word(free_there, in), name);
+      steps.signal(behind_[in] + word(free_there, in), name);
     }
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       std::size_t const begin = piece * way.piece;
       std::size_t const size = std::min(way.piece, bytes - begin);
       auto const offset = static_cast<std::ptrdiff_t>(begin);
-      if (turn != 0) receive(s, in, piece + 1, pieces);
+      if (turn != 0) receive(steps, in, piece + 1, pieces);
       for (std::size_t link = first; link < last; ++link) {
         if (!leads_on(turn, link)) break;
         upcxx::intrank_t const next = (me + (upcxx::intrank_t{1} << link)) % ranks;
-        if (piece == 0) use_up(s, word(free_there, link), name);
-        start_in_stream(to[static_cast<std::size_t>(next)].moved_by(offset), from.moved_by(offset), size,
-                        (*over_)[next],
-                        on_stream(s) | remote_cx::as_signal(ahead_[link] + word(news, link), piece + 1));
+        if (piece == 0) use_up(steps, word(free_there, link), name);
+        steps.copy(to[static_cast<std::size_t>(next)].moved_by(offset), from.moved_by(offset), size);
+        steps.signal(ahead_[link] + word(news, link), piece + 1);
       }
     }
-    if (turn == 0 && !same(own, from)) start_in_stream(own, from, bytes, (*over_)[me], on_stream(s));
+    if (turn == 0 && !same(own, from)) steps.copy(own, from, bytes);
   }
 
-  /// To each rank, at the place of this one, `bytes` from `from`; or, if each has a part of its own, from the
+  /// The same: to each rank, at the place of this one, `bytes` from `from`; or, if each has a part of its own, from the
   /// part that is meant for it.
-  void exchange(stream const& s, collective_places const& to, engine::memory_place from, std::size_t bytes,
-                bool in_parts, std::uint64_t name) const {
+  void exchange(stream_steps& steps, collective_places const& to, engine::memory_place from,
+                std::size_t bytes, bool in_parts, call_run const& call) const {
+    note_in(steps, call);
+    std::uint64_t const name = value_of(call);
     auto const ranks = static_cast<std::size_t>(over_->rank_n());
     if (to.by_kernels && kernels_->are_for((ranks - 1) * bytes)) {
 #if ATOLL_CHECKED
-      agree(s, name);
+      agree(steps, name);
 #endif
-      return kernels_->exchange(s, to, from, bytes, in_parts);
+      return kernels_->exchange(steps, to, from, bytes, in_parts);
     }
-    pass(s, coming, name);
-    put_to_all(s, to, *over_, from, bytes, in_parts);
-    pass(s, leaving, name);
+    pass(steps, coming, name);
+    put_to_all(steps, to, *over_, from, bytes, in_parts);
+    pass(steps, leaving, name);
   }
 
  private:
@@ -229,38 +231,44 @@ class collective_links {
   [[nodiscard]] bool leads_on(std::size_t turn, std::size_t link) const {
     return turn + (std::size_t{1} << link) < static_cast<std::size_t>(over_->rank_n());
   }
-  void use_up(stream const& s, std::ptrdiff_t which, std::uint64_t value) const {
-    wait_and_reset(s, own_ + which, value, signal_cmp::equal);
+  static std::uint64_t value_of(call_run const& call) {
+    return call.digest | 1;  // signals are 0 when nobody calls
   }
-  void receive(stream const& s, std::size_t link, std::uint64_t piece, std::uint64_t pieces) const {
+  void note_in(stream_steps& steps, call_run const& call) const {
+    steps.call([this, s = steps.on(), call] { note(s, call); });
+  }
+  void use_up(stream_steps& steps, std::ptrdiff_t which, std::uint64_t value) const {
+    steps.use_up(own_ + which, value);
+  }
+  void receive(stream_steps& steps, std::size_t link, std::uint64_t piece, std::uint64_t pieces) const {
     std::ptrdiff_t const which = word(news, link);
-    piece == pieces ? use_up(s, which, pieces) : wait(s, own_ + which, piece);
+    piece == pieces ? use_up(steps, which, pieces) : steps.wait(own_ + which, piece);
   }
   /// A barrier. Words of one are set again only by who has been in the other since, to which all had come
   /// when they had left this one. Of the call of that name: a stream stands still where others have come to another one.
-  void pass(stream const& s, kind_of_word kind, std::uint64_t name) const {
+  void pass(stream_steps& steps, kind_of_word kind, std::uint64_t name) const {
     for (std::size_t link = 0; link < links_; ++link) {
-      signal(s, ahead_[link] + word(kind, link), name);
-      use_up(s, word(kind, link), name);
+      steps.signal(ahead_[link] + word(kind, link), name);
+      use_up(steps, word(kind, link), name);
     }
   }
   /// Kernels count calls, and do not know which one another rank is in. Hosts compare what is called, but not when graphs are launched among
   /// other graphs and calls, so in checked programs streams meet before a kernel: here all of them, as in the exchange itself.
-  void agree(stream const& s, std::uint64_t name) const {
-    pass(s, coming, name);
-    pass(s, leaving, name);
+  void agree(stream_steps& steps, std::uint64_t name) const {
+    pass(steps, coming, name);
+    pass(steps, leaving, name);
   }
   /// Before a broadcast: each with those that it would receive from and pass on to by copies, as others need not wait.
-  void agree_down(stream const& s, upcxx::intrank_t root, std::uint64_t name) const {
+  void agree_down(stream_steps& steps, upcxx::intrank_t root, std::uint64_t name) const {
     std::size_t const turn = turn_from(root);
     std::size_t const first = std::bit_width(turn);
     if (turn != 0) {
-      signal(s, behind_[first - 1] + word(free_there, first - 1), name);
-      use_up(s, word(news, first - 1), name);
+      steps.signal(behind_[first - 1] + word(free_there, first - 1), name);
+      use_up(steps, word(news, first - 1), name);
     }
     for (std::size_t link = first; leads_on(turn, link); ++link) {
-      use_up(s, word(free_there, link), name);
-      signal(s, ahead_[link] + word(news, link), name);
+      use_up(steps, word(free_there, link), name);
+      steps.signal(ahead_[link] + word(news, link), name);
     }
   }
 

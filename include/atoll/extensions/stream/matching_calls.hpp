@@ -38,8 +38,8 @@ class matching_calls {
   /// By any thread that has a persona. Calls that graphs will make are compared apart, each the first time that it
   /// is captured: graphs of several ranks may hold different numbers of calls, and be launched as much more or
   /// less often.
-  void note(stream_call const& call, bool in_graph) {
-    if (told_->over->rank_n() == 1 || !told_->calls->add(call, in_graph)) return;
+  void note(call_run const& one, bool in_graph) {
+    if (told_->over->rank_n() == 1 || !told_->calls->add(one, in_graph)) return;
     // The first one since others were told. This thread may end, and its persona with it.
     upcxx::master_persona().lpc_ff([told = told_] {
       if (told->is_open) tell(told->calls);
@@ -71,9 +71,8 @@ class matching_calls {
         : object_(object), me_(me), other_(other) {}
 
     /// True if somebody is to tell(), who has not been asked to.
-    bool add(stream_call const& mine, bool in_graph) {
+    bool add(call_run const& one, bool in_graph) {
       std::lock_guard const held(lock_);
-      call_run const one(mine);
       if (in_graph && !known_.insert(one.digest).second) return false;
       order& of = orders_[in_graph ? captured : made];
       ++of.own_n;

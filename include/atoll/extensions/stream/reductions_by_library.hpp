@@ -83,18 +83,24 @@ class reductions_by_library {
 
   /// `over`: the team as above. `root`: as for kernels.
   template <class T, class Op>
-  void start(stream const& s, upcxx::team const& over, std::int32_t root, pointer<T> in, pointer<T> out,
-             std::size_t n) const {
+  void add_to(stream_steps& steps, upcxx::team const& over, std::int32_t root, pointer<T> in, pointer<T> out,
+              std::size_t n) const {
     std::size_t const most = bytes_of_rank_ / sizeof(T);
     for (std::size_t done = 0; done < n; done += most) {
       std::size_t const count = std::min(n - done, most);
       auto const offset = static_cast<std::ptrdiff_t>(done);
       pointer<T const> const from = in + offset;
-      destination_->gather_all(s, upcxx::reinterpret_pointer_cast<char const>(from), count * sizeof(T));
+      destination_->gather_all_in(steps, upcxx::reinterpret_pointer_cast<char const>(from),
+                                  count * sizeof(T));
       if (!device::has_result(over.rank_me(), root)) continue;
-      engine::start_reduction(name_of(s), {place_of(out + offset), place_of(landing_), count * sizeof(T),
-                                           count, static_cast<std::uint32_t>(over.rank_n()),
-                                           device::operation_of_library<Op>, device::element_of_library<T>});
+      engine::stream_reduction_call const what{place_of(out + offset),
+                                               place_of(landing_),
+                                               count * sizeof(T),
+                                               count,
+                                               static_cast<std::uint32_t>(over.rank_n()),
+                                               device::operation_of_library<Op>,
+                                               device::element_of_library<T>};
+      steps.call([s = name_of(steps.on()), what] { engine::start_reduction(s, what); });
     }
   }
 

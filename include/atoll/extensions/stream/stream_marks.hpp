@@ -42,13 +42,12 @@ class stream_marks final : public stream_witness {
   }
 
   /// The stream is about to begin the call.
-  void note(stream const& s, stream_call const& call) {
-    std::uint64_t const name = call_run(call).digest;
+  void note(stream const& s, call_run const& call) {
     {
       std::lock_guard const held(lock_);
-      known_.emplace(name, call);
+      known_.emplace(call.digest, call.first);
     }
-    signal(s, marks_[static_cast<std::size_t>(over_->rank_me())], name);
+    signal(s, marks_[static_cast<std::size_t>(over_->rank_me())], call.digest);
   }
 
  private:

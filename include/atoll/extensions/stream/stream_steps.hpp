@@ -1,0 +1,106 @@
+#pragma once
+
+/// Calls that are several things in a stream: all of them are started, or none. Other ranks wait for each of them, and would do so for ever
+/// if one were missing.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <atoll/copy_batch.hpp>
+#include <atoll/engine/streams.hpp>
+#include <atoll/extensions/signal_op.hpp>
+#include <atoll/stream.hpp>
+#include <upcxx/global_ptr.hpp>
+
+namespace atl::inline UPCXX_MODE::detail {
+
+/// One copy of several.
+struct stream_piece {
+  engine::memory_place to;
+  engine::memory_place from;
+  std::size_t bytes;
+};
+
+/// What a stream is to do, one after the other.
+class stream_steps {
+ public:
+  explicit stream_steps(stream const& s) : on_(s) {}
+  [[nodiscard]] stream const& on() const { return on_; }
+
+  template <class T, upcxx::memory_kind Kind>
+  void signal(upcxx::global_ptr<T, Kind> word, std::uint64_t value) {
+    steps_.emplace_back(signal_change(on_, place_of_signal(word, "signal"), value, signal_op::set));
+  }
+  template <class T, upcxx::memory_kind Kind>
+  void wait(upcxx::global_ptr<T, Kind> word, std::uint64_t value) {
+    steps_.emplace_back(waiting{place_of_signal(word, "wait"), value, std::nullopt});
+  }
+  /// For just that value; then the word is 0.
+  template <class T, upcxx::memory_kind Kind>
+  void use_up(upcxx::global_ptr<T, Kind> word, std::uint64_t value) {
+    steps_.emplace_back(waiting{place_of_signal(word, "wait_and_reset"), value, 0});
+  }
+  void copy(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
+    copy_all({{to, from, bytes}});
+  }
+  /// In any order among themselves, small ones together.
+  void copy_all(std::vector<stream_piece> all) { steps_.emplace_back(copies(on_, std::move(all))); }
+  /// Something else, which may not throw.
+  void call(std::function<void()> what) { steps_.emplace_back(std::move(what)); }
+
+  /// Takes what the host needs for all steps, and then does them.
+  ///
+  /// @throws upcxx::bad_shared_alloc  before anything has happened.
+  void start() {
+    for (step& each : steps_) std::visit([this](auto& one) { prepare(one); }, each);
+    for (step& each : steps_) std::visit([this](auto& one) { begin(one); }, each);
+  }
+
+ private:
+  struct waiting {
+    engine::memory_place word;
+    std::uint64_t value;
+    std::optional<std::uint64_t> then;
+  };
+  struct copies {
+    stream_copies through;
+    std::vector<stream_piece> all;
+    copies(stream const& s, std::vector<stream_piece> pieces) : through(s), all(std::move(pieces)) {}
+  };
+  using step = std::variant<signal_change, waiting, copies, std::function<void()>>;
+
+  void prepare(signal_change& one) const { one.prepare(); }
+  void prepare(copies& some) const {
+    for (stream_piece const& each : some.all) some.through.prepare(each.to, each.from, each.bytes);
+  }
+  void prepare(waiting const&) const {}
+  void prepare(std::function<void()> const&) const {}
+
+  void begin(signal_change& one) const { one.start(); }
+  void begin(waiting const& one) const {
+    if (one.then) {
+      engine::stream_wait_and_write(name_of(on_), one.word, one.value, true, *one.then);
+    } else {
+      engine::stream_wait(name_of(on_), one.word, one.value, false);
+    }
+  }
+  void begin(copies& some) const {
+    {
+      std::optional<copy_batch> together;
+      if (some.all.size() > 1) together.emplace();
+      for (stream_piece const& each : some.all) some.through(each.to, each.from, each.bytes);
+    }
+    some.through.finish();
+  }
+  void begin(std::function<void()> const& what) const { what(); }
+
+  stream on_;
+  std::vector<step> steps_;
+};
+
+}  // namespace atl::inline UPCXX_MODE::detail
