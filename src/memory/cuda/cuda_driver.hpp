@@ -147,6 +147,11 @@ class cuda_driver final : public gpu::driver {
   cu_result on_stream(int device, gpu::stream s, Call&& call);
   /// Whether the whole range lies in memory that somebody registered.
   [[nodiscard]] bool is_registered(void* memory, std::size_t bytes) const noexcept;
+  [[nodiscard]] bool has(int device, function loaded::*which);
+  /// `what`: for messages.
+  template <class... Parameter>
+  void start_kernel(int device, gpu::stream s, function kernel, unsigned blocks, unsigned threads,
+                    char const* what, Parameter const&... parameters);
   loaded const& kernels_on(int device);
   loaded& load_kernels(int device);
   /// False if a context refused, since a stream of it is captured.

@@ -126,6 +126,21 @@ cuda_driver::loaded& cuda_driver::load_kernels(int device) {
   return known;
 }
 
+bool cuda_driver::has(int device, function loaded::*which) {
+  prepare(device);
+  return kernels_on(device).*which != nullptr;
+}
+
+/// With the device's context current.
+template <class... Parameter>
+void cuda_driver::start_kernel(int device, gpu::stream s, function kernel, unsigned blocks, unsigned threads,
+                               char const* what, Parameter const&... parameters) {
+  void* all[] = {const_cast<Parameter*>(&parameters)...};
+  cu_result const code =
+      cu_.launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, static_cast<stream>(s), all, nullptr);
+  check_stream(code, what, s, device);
+}
+
 bool cuda_driver::copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) {
   use const current(*this, device);
   function const kernel = kernels_on(device).copies;
@@ -139,11 +154,8 @@ bool cuda_driver::copy_small(int device, gpu::stream s, std::span<gpu::copy_rang
       all.from[i] = some[i].from;
       all.bytes[i] = static_cast<std::uint32_t>(some[i].bytes);
     }
-    void* parameters[] = {&all};
-    cu_result const code =
-        cu_.launch_kernel(kernel, static_cast<unsigned>(some.size()), 1, 1, threads_of_copy, 1, 1, 0,
-                          static_cast<stream>(s), parameters, nullptr);
-    if (code != success) fail_stream(code, "a kernel of copies", s, device);
+    start_kernel(device, s, kernel, static_cast<unsigned>(some.size()), threads_of_copy, "a kernel of copies",
+                 all);
   }
   return true;
 }
@@ -173,45 +185,27 @@ bool cuda_driver::copy_box(int device, gpu::stream s, gpu::address to, gpu::addr
   function const kernel = kernels_on(device).box;
   if (kernel == nullptr) return false;
   unsigned const blocks = std::min((all.units - 1) / threads_of_copy + 1, most_blocks_of_box);
-  void* parameters[] = {&all};
-  cu_result const code = cu_.launch_kernel(kernel, blocks, 1, 1, threads_of_copy, 1, 1, 0,
-                                           static_cast<stream>(s), parameters, nullptr);
-  if (code != success) fail_stream(code, "a kernel that copies a box", s, device);
+  start_kernel(device, s, kernel, blocks, threads_of_copy, "a kernel that copies a box", all);
   return true;
 }
 
-bool cuda_driver::can_exchange(int device) {
-  prepare(device);
-  return kernels_on(device).exchange_few != nullptr;
-}
+bool cuda_driver::can_exchange(int device) { return has(device, &loaded::exchange_few); }
 
 void cuda_driver::exchange(int device, gpu::stream s, rank_exchange const& what) {
   use const current(*this, device);
-  void* parameters[] = {const_cast<rank_exchange*>(&what)};
   loaded const& kernels = kernels_on(device);
-  cu_result const code =
-      cu_.launch_kernel(what.few ? kernels.exchange_few : kernels.exchange, what.blocks, 1, 1,
-                        rank_exchange::threads, 1, 1, 0, static_cast<stream>(s), parameters, nullptr);
-  if (code != success) fail_stream(code, "a kernel of a collective", s, device);
+  start_kernel(device, s, what.few ? kernels.exchange_few : kernels.exchange, what.blocks,
+               rank_exchange::threads, "a kernel of a collective", what);
 }
 
-bool cuda_driver::can_add(int device) {
-  use const current(*this, device);
-  return abilities_of(device).reduces || kernels_on(device).add != nullptr;
-}
+bool cuda_driver::can_add(int device) { return abilities_of(device).reduces || has(device, &loaded::add); }
 
-bool cuda_driver::can_reduce(int device) {
-  prepare(device);
-  return kernels_on(device).reduce != nullptr;
-}
+bool cuda_driver::can_reduce(int device) { return has(device, &loaded::reduce); }
 
 void cuda_driver::reduce(int device, gpu::stream s, array_reduction const& what) {
   use const current(*this, device);
-  void* parameters[] = {const_cast<array_reduction*>(&what)};
-  cu_result const code =
-      cu_.launch_kernel(kernels_on(device).reduce, what.blocks(), 1, 1, array_reduction::threads, 1, 1, 0,
-                        static_cast<stream>(s), parameters, nullptr);
-  check_stream(code, "a kernel of a reduction", s, device);
+  start_kernel(device, s, kernels_on(device).reduce, what.blocks(), array_reduction::threads,
+               "a kernel of a reduction", what);
 }
 
 bool cuda_driver::add(int device, gpu::stream s, gpu::address word, std::uint64_t value) {
@@ -227,10 +221,7 @@ bool cuda_driver::add(int device, gpu::stream s, gpu::address word, std::uint64_
   }
   function const kernel = kernels_on(device).add;
   if (kernel == nullptr) return false;
-  void* parameters[] = {&word, &value};
-  cu_result const code =
-      cu_.launch_kernel(kernel, 1, 1, 1, 1, 1, 1, 0, static_cast<stream>(s), parameters, nullptr);
-  if (code != success) fail_stream(code, "a kernel that adds to a signal", s, device);
+  start_kernel(device, s, kernel, 1, 1, "a kernel that adds to a signal", word, value);
   return true;
 }
 
