@@ -225,9 +225,7 @@ void check_master(char const* what) {
 }
 
 void check_own_scope(scope_state const& scope, char const* what) {
-  for (scope_state const* at = this_thread().top; at != nullptr; at = at->below) {
-    if (at == &scope) return;
-  }
+  if (on_stack(this_thread(), &scope)) return;
   check_failed("%s: the persona_scope is not on the stack of the calling thread", what);
 }
 
@@ -255,17 +253,52 @@ void check_waiter(std::uint16_t persona) noexcept {
 
 void check_thread_ends(bool wanted) noexcept { ends_checked.store(wanted, std::memory_order_relaxed); }
 
+bool on_stack(thread_state const& t, scope_state const* scope) noexcept {
+  scope_state const* at = t.top;
+  while (at != nullptr && at != scope) at = at->below;
+  return at != nullptr;
+}
+
+namespace {
+
+/// Do this persona's tasks still begin with that one? If the persona is not on the stack it may be gone, and only its
+/// address is looked at.
+bool still_first(task const* work, thread_state const& t, persona_state const& persona) noexcept {
+  for (scope_state const* at = t.top; at != nullptr; at = at->below) {
+    if (at->active == &persona) return persona.first == work;
+  }
+  return false;
+}
+
+/// What does not run now stays in the list: a task may end the persona's last scope here, and then all others are for
+/// the thread that takes it next, perhaps at once.
+[[gnu::noinline]] void run_several(thread_state& t, persona_state& persona) noexcept {
+  task* work = persona.first;
+  task const* const newest = persona.last;
+  for (task* next = nullptr;; work = next) {
+    next = work->next;
+    persona.first = next;
+    if (next == nullptr) persona.last = nullptr;
+    t.current = &persona;  // each time: a task may leave scopes behind, of other personas
+    bool const more = work != newest;
+    work->run(work);
+    if (!more || !still_first(next, t, persona)) return;
+  }
+}
+
+}  // namespace
+
 bool run_tasks(thread_state& t, persona_state& persona) noexcept {
   take_inbox(persona);
   task* work = persona.first;
-  persona.first = persona.last = nullptr;
   if (work == nullptr) return false;
   persona_state* const outer = t.current;
-  t.current = &persona;
-  while (work != nullptr) {
-    task* const next = work->next;
+  if (work->next == nullptr) [[likely]] {
+    persona.first = persona.last = nullptr;
+    t.current = &persona;
     work->run(work);
-    work = next;
+  } else {
+    run_several(t, persona);
   }
   t.current = outer;
   return true;

@@ -132,9 +132,13 @@ bool only_tasks_wait(thread_state const& t) {
 
 [[gnu::noinline]] bool run_all_tasks(thread_state& t) {
   bool ran = false;
-  // Tasks may end or begin scopes; personas below have their turn in the next call then.
+  // Tasks may end, begin or move scopes; personas below have their turn in the next call then.
   scope_state* const top = t.top;
-  for (scope_state* s = top; s != nullptr && t.top == top; s = s->below) ran |= run_tasks(t, *s->active);
+  for (scope_state* s = top; s != nullptr; s = s->below) {
+    if (!run_tasks(t, *s->active)) continue;
+    ran = true;
+    if (t.top != top || (s != top && !on_stack(t, s))) break;
+  }
   return ran;
 }
 

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -264,6 +266,79 @@ TEST(persona_queue, the_persona_of_a_callback_stays_current_when_a_scope_ends_in
   upcxx::progress();
   EXPECT_TRUE(ran);
   EXPECT_EQ(&upcxx::current_persona(), &above);
+}
+
+TEST(persona_queue, calls_behind_one_that_gives_the_persona_away_wait_for_who_takes_it) {
+  upcxx::persona given;
+  std::optional<upcxx::persona_scope> scope(std::in_place, given);
+  int others = 0;
+  given.lpc_ff([&] { scope.reset(); });
+  for (int i = 0; i < 2; ++i) {
+    given.lpc_ff([&] {
+      EXPECT_TRUE(given.active_with_caller());
+      EXPECT_EQ(&upcxx::current_persona(), &given);
+      ++others;
+    });
+  }
+  upcxx::progress();
+  EXPECT_EQ(others, 0);
+  upcxx::progress();
+  EXPECT_EQ(others, 0);
+  EXPECT_EQ(&upcxx::current_persona(), &upcxx::default_persona());
+  std::thread([&] {
+    upcxx::persona_scope const next(given);
+    upcxx::progress();
+    EXPECT_EQ(others, 2);
+  }).join();
+}
+
+TEST(persona_queue, a_call_may_end_its_persona) {
+  auto ending = std::make_unique<upcxx::persona>();
+  auto scope = std::make_unique<upcxx::persona_scope>(*ending);
+  ending->lpc_ff([&] {
+    scope.reset();
+    ending.reset();
+  });
+  upcxx::progress();
+  EXPECT_EQ(ending, nullptr);
+  EXPECT_EQ(&upcxx::current_persona(), &upcxx::default_persona());
+}
+
+TEST(persona_queue, each_call_has_its_own_persona_current_whatever_those_before_it_left) {
+  upcxx::persona own;
+  upcxx::persona other;
+  upcxx::persona_scope const scope(own);
+  std::optional<upcxx::persona_scope> left;
+  int ran = 0;
+  own.lpc_ff([&] { left.emplace(other); });
+  own.lpc_ff([&] {
+    EXPECT_EQ(&upcxx::current_persona(), &own);
+    ++ran;
+  });
+  upcxx::progress();
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(&upcxx::current_persona(), &other);
+  left.reset();
+}
+
+TEST(persona_queue, a_call_may_move_the_scope_that_it_runs_under) {
+  upcxx::persona below;
+  upcxx::persona above;
+  auto first = std::make_unique<upcxx::persona_scope>(below);
+  std::unique_ptr<upcxx::persona_scope> moved;
+  {
+    upcxx::persona_scope const upper(above);
+    int ran = 0;
+    below.lpc_ff([&] {
+      moved = std::make_unique<upcxx::persona_scope>(std::move(*first));
+      first.reset();
+    });
+    below.lpc_ff([&] { ++ran; });
+    upcxx::default_persona().lpc_ff([&] { ++ran; });
+    upcxx::progress();
+    upcxx::progress();
+    EXPECT_EQ(ran, 2);
+  }
 }
 
 TEST(persona_queue, move_only_captures_end_on_the_target) {
