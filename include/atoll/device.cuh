@@ -463,7 +463,7 @@ class device_team {
                            reinterpret_cast<std::uint64_t>(from), bytes, 0, 0},
                           engine::kernel_trouble::sort::not_nameable);
     }
-    if (source.owner == 0) memcpy(&source.address, from, bytes);
+    if (source.owner == 0) ::memcpy(&source.address, from, bytes);
     view_.put_by_host(to, source, bytes, word, operation, value);
   }
 
@@ -501,7 +501,7 @@ namespace device {
 ///                operator()(...) const`. Simulated devices need no more than that it compiles for the host.
 template <class Compiler = this_compiler, class Kernel, class... Args>
 void launch(device_team const& team, atl::stream const& s, grid_shape shape, Kernel kernel, Args... args) {
-  start_kernel<Compiler>(team.state(), s, shape, kernel, args...);
+  device::start_kernel<Compiler>(team.state(), s, shape, kernel, args...);
 }
 
 }  // namespace device

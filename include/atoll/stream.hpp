@@ -169,7 +169,8 @@ constexpr auto kept_part(Item&& item) {
 constexpr auto kept_parts() { return upcxx::detail::completions<>{}; }
 template <class First, class... More>
 constexpr auto kept_parts(First&& first, More&&... more) {
-  return upcxx::detail::join(kept_part(std::forward<First>(first)), kept_parts(std::forward<More>(more)...));
+  return upcxx::detail::join(detail::kept_part(std::forward<First>(first)),
+                             detail::kept_parts(std::forward<More>(more)...));
 }
 
 }  // namespace detail
@@ -288,11 +289,11 @@ inline heap_word make_heap_word(std::uint64_t value) {
 template <class Start>
 void by_host(stream const& s, heap_word word, Start&& start) {
   engine::refuse_capture(name_of(s), engine::needs_host::memory);
-  hold(s, upcxx::to_global_ptr(word.release()), when(s).then(std::forward<Start>(start)));
+  detail::hold(s, upcxx::to_global_ptr(word.release()), when(s).then(std::forward<Start>(start)));
 }
 template <class Start>
 void by_host(stream const& s, Start&& start) {
-  by_host(s, make_heap_word(0), std::forward<Start>(start));  // what may throw comes first
+  detail::by_host(s, make_heap_word(0), std::forward<Start>(start));  // what may throw comes first
 }
 
 /// By whom the word can be reached: for a stream that has come here and whose device cannot add to it.
@@ -413,22 +414,21 @@ class stream_copies {
 /// upcxx::copy with on_stream(), and copies of several pieces: each(copy) calls copy(to, from, bytes) for every one.
 template <class Each, class Cx>
 auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
-  using upcxx::detail::apply_items;
   upcxx::detail::check_requests<upcxx::detail::copy_events>(cx);
   engine::stream_name name;
-  apply_items(
+  upcxx::detail::apply_items(
       [&]<class... Item>(Item const&... items) {
         static_assert((std::size_t{0} + ... + (std::is_same_v<Item, stream_item> ? 1 : 0)) == 1,
                       "copy: one stream at a time; on_stream() is given more than once");
         static_assert((!std::is_same_v<Item, upcxx::detail::blocking_item> && ...),
                       "copy: with on_stream() the source is read when the stream comes there, so "
                       "source_cx::as_blocking and as_buffered would wait for the stream; ask for a future");
-        (find_stream(items, name), ...);
+        (detail::find_stream(items, name), ...);
       },
       cx.items);
   stream const s(name);
-  auto signals =
-      apply_items([&s](auto const&... items) { return std::tuple_cat(signal_of(s, items)...); }, cx.items);
+  auto signals = upcxx::detail::apply_items(
+      [&s](auto const&... items) { return std::tuple_cat(detail::signal_of(s, items)...); }, cx.items);
   auto const start = [&] {
     std::apply([](auto&... each_signal) { (each_signal.prepare(), ...); }, signals);
     stream_copies all(s);
@@ -436,17 +436,17 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
     all.finish();
     std::apply([](auto&... each_signal) { (each_signal.start(), ...); }, signals);
   };
-  using kept_type = decltype(apply_items(
-      []<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); },
+  using kept_type = decltype(upcxx::detail::apply_items(
+      []<class... Item>(Item&&... items) { return detail::kept_parts(std::forward<Item>(items)...); },
       std::forward<Cx>(cx).items));
   if constexpr (std::is_same_v<kept_type, upcxx::detail::completions<>>) {
     start();
   } else {
     using pending = upcxx::detail::pending_copy<kept_type>;
     // What may throw comes first: nothing has happened then.
-    auto kept =
-        apply_items([]<class... Item>(Item&&... items) { return kept_parts(std::forward<Item>(items)...); },
-                    std::forward<Cx>(cx).items);
+    auto kept = upcxx::detail::apply_items(
+        []<class... Item>(Item&&... items) { return detail::kept_parts(std::forward<Item>(items)...); },
+        std::forward<Cx>(cx).items);
     auto told = std::make_unique<pending>(owner, kept);
     start();
     auto* const started = told.release();
@@ -458,7 +458,7 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
 template <class Cx>
 auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes,
                      std::int32_t owner, Cx&& cx) {
-  return start_all_in_stream([&](auto& copy) { copy(to, from, bytes); }, owner, std::forward<Cx>(cx));
+  return detail::start_all_in_stream([&](auto& copy) { copy(to, from, bytes); }, owner, std::forward<Cx>(cx));
 }
 
 }  // namespace detail
@@ -496,7 +496,7 @@ void signal(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t valu
 /// after.
 template <class T, upcxx::memory_kind Kind>
 void reset(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value = 0) {
-  signal(s, word, value);
+  atl::signal(s, word, value);
 }
 
 /// Copies what a signal is when the stream comes there.

@@ -41,7 +41,7 @@ class stream_barrier {
   /// @progress  user.
   explicit stream_barrier(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world())
       : rounds_(std::bit_width(static_cast<unsigned>(over.rank_n() - 1))),
-        signals_(make_signals(gpu, std::max<std::size_t>(sorts * rounds_, 1), over)),
+        signals_(atl::make_signals(gpu, std::max<std::size_t>(sorts * rounds_, 1), over)),
         own_(signals_.mine()) {
     upcxx::intrank_t reach = 1;
     for (std::size_t round = 0; round < rounds_; ++round, reach *= 2) {

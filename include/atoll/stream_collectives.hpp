@@ -227,11 +227,11 @@ class stream_collectives {
   /// @progress          user.
   explicit stream_collectives(upcxx::device_allocator<Device>& gpu, upcxx::team const& over = upcxx::world(),
                               std::size_t step_bytes = std::size_t{1} << 20, std::size_t kernels_to = fastest)
-      : signals_(make_signals(gpu,
-                              detail::collective_links::words(over) +
-                                  detail::collective_kernels::words(over, kernels_to) +
-                                  detail::stream_marks::words,
-                              over)),
+      : signals_(atl::make_signals(gpu,
+                                   detail::collective_links::words(over) +
+                                       detail::collective_kernels::words(over, kernels_to) +
+                                       detail::stream_marks::words,
+                                   over)),
         links_(std::make_shared<detail::collective_links>(
             signals_, over, step_bytes, kernels_to,
             detail::device_name{static_cast<unsigned>(Device::kind), gpu.device_id()})) {

@@ -105,7 +105,7 @@ struct reduce_few {
     for (std::size_t i = all.rank(); i < n; i += all.size()) {
       for (std::int32_t k = 1; k < ranks; ++k) {
         std::int32_t const to = (me + k) % ranks;
-        words::store_stamped(view.values(to, number, ranks, me) + i, bits_of(in[i]), number);
+        words::store_stamped(view.values(to, number, ranks, me) + i, device::bits_of(in[i]), number);
       }
     }
     bool given_up = false;
@@ -256,7 +256,7 @@ class stream_reduction {
                 "atl::stream_reduction: the allocator is not active: no device, or destroyed");
     detail::check_same("atl::stream_reduction", "elements for the fastest way", few, over);
     kernels_run_ = detail::on_all(device::kernels_run<Compiler>(Device::kind), over);
-    if (kernels_run_) team_.emplace(make_device_team(gpu, over, patience));
+    if (kernels_run_) team_.emplace(atl::make_device_team(gpu, over, patience));
     // The hosts do it if any of the devices does not reach all others, and need no memory there.
     by_kernels_ = kernels_run_ && detail::on_all(reaches_all(), over);
     if (!by_kernels_) {

@@ -73,22 +73,22 @@ auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
   T* const to = up::host_address(dest, 0, "destination");
   T const* const from = up::host_address(source, 0, "source");
   if (run_bytes != 0) {
-    check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes);
-    check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes);
+    detail::check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes);
+    detail::check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes);
     if constexpr (!std::is_pointer_v<Dest> || !std::is_pointer_v<Source>) {
       if ((!std::is_pointer_v<Dest> && to == nullptr) || (!std::is_pointer_v<Source> && from == nullptr))
           [[unlikely]] {
         return up::take_in(up::transfer_box_remotely<up::copy_events>(
             "atl::copy_strided", up::owner_word(dest), up::address_word(dest), dest_strides,
             up::owner_word(source), up::address_word(source), source_strides, extents, dimensions, run_bytes,
-            completion_rank(dest), up::handed_over<Cx>(completions)));
+            detail::completion_rank(dest), up::handed_over<Cx>(completions)));
       }
     }
     atl::engine::copy_strided(reinterpret_cast<std::byte*>(to), dest_strides,
                               reinterpret_cast<std::byte const*>(from), source_strides, extents, dimensions,
                               run_bytes);
   }
-  up::send_remote_completions(completion_rank(dest), completions);
+  up::send_remote_completions(detail::completion_rank(dest), completions);
   return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
 }
 
@@ -103,8 +103,9 @@ auto copy_counted(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
       counts[0] % sizeof(T) == 0,
       "atl::copy_strided: counts[0] is %zu; it is contiguous bytes, a multiple of the %zu of an element",
       counts[0], sizeof(T));
-  return copy_runs<T>(dest, dest_strides, source, source_strides, counts + 1,
-                      static_cast<std::size_t>(dimensions) - 1, counts[0], std::forward<Cx>(completions));
+  return detail::copy_runs<T>(dest, dest_strides, source, source_strides, counts + 1,
+                              static_cast<std::size_t>(dimensions) - 1, counts[0],
+                              std::forward<Cx>(completions));
 }
 
 }  // namespace detail

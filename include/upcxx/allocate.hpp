@@ -128,7 +128,7 @@ template <typename T, typename... Args>
   ::new (place.address) T(static_cast<Args&&>(args)...);
   guard.keep();
   note_form(place.offset, atl::rt::heap_form::object);
-  return own_pointer<T>(place.offset);
+  return detail::own_pointer<T>(place.offset);
 }
 
 template <typename T, typename... Args>
@@ -180,8 +180,8 @@ template <typename T>
     done.count = 0;
   }
   guard.keep();
-  note_form(place.offset + layout::header, atl::rt::heap_form::array);
-  return own_pointer<T>(place.offset + layout::header);
+  detail::note_form(place.offset + layout::header, atl::rt::heap_form::array);
+  return detail::own_pointer<T>(place.offset + layout::header);
 }
 
 }  // namespace detail

@@ -207,13 +207,13 @@ auto reduce_value(T const& value, Op&& op, intrank_t root, team const& team, Cx&
   check_reduction<T, Op>();
   check_collective(what);
   using buffer = reduce_buffer<T, std::decay_t<Op>>;
-  return start_collective<type_list<T>>(std::forward<Cx>(completions), buffer(value, std::forward<Op>(op)),
-                                        [&](buffer& b, atl::engine::on_done done) {
-                                          atl::engine::start_reduce(
-                                              detail_team_access::view(team), b.data(), b.data(), 1,
-                                              sizeof(T), &combine<T, std::decay_t<Op>>, b.operation(), root,
-                                              done, operation_code<T, std::decay_t<Op>>());
-                                        });
+  return detail::start_collective<type_list<T>>(
+      std::forward<Cx>(completions), buffer(value, std::forward<Op>(op)),
+      [&](buffer& b, atl::engine::on_done done) {
+        atl::engine::start_reduce(detail_team_access::view(team), b.data(), b.data(), 1, sizeof(T),
+                                  &combine<T, std::decay_t<Op>>, b.operation(), root, done,
+                                  operation_code<T, std::decay_t<Op>>());
+      });
 }
 
 template <class T, class Op, class Cx>
@@ -223,12 +223,12 @@ auto reduce_array(T const* src, T* dst, std::size_t count, Op&& op, intrank_t ro
   check_collective(what);
   using buffer = operation_buffer<std::decay_t<Op>>;
   bool const result_here = root < 0 || root == team.rank_me();  // elsewhere dst is ignored
-  check_collective_buffer(src, count, what, "source");
+  detail::check_collective_buffer(src, count, what, "source");
   if (result_here) {
-    check_collective_buffer(dst, count, what, "destination");
-    check_disjoint<T>(dst, src, count, what);
+    detail::check_collective_buffer(dst, count, what, "destination");
+    detail::check_disjoint<T>(dst, src, count, what);
   }
-  return start_collective<type_list<>>(
+  return detail::start_collective<type_list<>>(
       std::forward<Cx>(completions), buffer(std::in_place, std::forward<Op>(op)),
       [&](buffer& b, atl::engine::on_done done) {
         atl::engine::start_reduce(detail_team_access::view(team), src, result_here ? dst : nullptr, count,

@@ -109,7 +109,7 @@ namespace detail {
 template <typename A, typename B>
 requires(is_completions_v<A>&& is_completions_v<B>) ATOLL_NODISCARD_REQUEST constexpr auto operator|(A&& a,
                                                                                                      B&& b) {
-  return join(std::forward<A>(a), std::forward<B>(b));
+  return detail::join(std::forward<A>(a), std::forward<B>(b));
 }
 }  // namespace detail
 

@@ -46,13 +46,13 @@ constexpr bool on_host(T*) {
 /// Address in this process of an end in host memory; null if it has none.
 template <class T, memory_kind Kind>
 T* host_address(global_ptr<T, Kind> pointer, std::size_t count, char const* role) {
-  return address_here(global_ptr_access::make<T, memory_kind::host>(global_ptr_access::owner(pointer),
-                                                                    global_ptr_access::address(pointer)),
-                      count, "copy", role);
+  return detail::address_here(global_ptr_access::make<T, memory_kind::host>(
+                                  global_ptr_access::owner(pointer), global_ptr_access::address(pointer)),
+                              count, "copy", role);
 }
 template <class T>
 T* host_address(T* pointer, std::size_t, char const* role) {
-  check_buffer(pointer, "copy", role);
+  detail::check_buffer(pointer, "copy", role);
   return pointer;
 }
 
@@ -86,10 +86,10 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
   constexpr char const* to = "destination";
   if constexpr (!known_on_host<From> || !known_on_host<To>) {
     if (!detail::on_host(src) || !detail::on_host(dest)) {
-      auto const target = place_of(dest, count, to);
-      auto const source = place_of(src, count, from);
-      check_apart(target, source, count * sizeof(T));
-      return copy_later(target, source, count * sizeof(T), owner, std::forward<Cx>(completions));
+      auto const target = detail::place_of(dest, count, to);
+      auto const source = detail::place_of(src, count, from);
+      detail::check_apart(target, source, count * sizeof(T));
+      return detail::copy_later(target, source, count * sizeof(T), owner, std::forward<Cx>(completions));
     }
   }
   T* const target = detail::host_address(dest, count, to);
@@ -97,14 +97,14 @@ auto copy_between(From src, To dest, std::size_t count, std::int32_t owner, Cx&&
   if constexpr (!std::is_pointer_v<From> || !std::is_pointer_v<To>) {
     if ((!std::is_pointer_v<To> && target == nullptr) || (!std::is_pointer_v<From> && source == nullptr))
         [[unlikely]]
-      return take_in(transfer_remotely<copy_events>(
+      return detail::take_in(detail::transfer_remotely<copy_events>(
           "copy", detail::owner_word(dest), detail::address_word(dest), detail::owner_word(src),
-          detail::address_word(src), count * sizeof(T), owner, handed_over<Cx>(completions)));
+          detail::address_word(src), count * sizeof(T), owner, detail::handed_over<Cx>(completions)));
   }
-  check_disjoint<T>(target, source, count, "copy");
-  copy_objects(target, source, count);
-  send_remote_completions(owner, completions);
-  return complete_now<copy_events>(std::forward<Cx>(completions));
+  detail::check_disjoint<T>(target, source, count, "copy");
+  detail::copy_objects(target, source, count);
+  detail::send_remote_completions(owner, completions);
+  return detail::complete_now<copy_events>(std::forward<Cx>(completions));
 }
 
 /// By the library itself or, where the completions say so, in a stream of the program.
@@ -114,15 +114,15 @@ auto copy_as_asked(From src, To dest, std::size_t count, std::int32_t owner, Cx&
     static_assert(is_trivially_serializable<T>::value, "copy: T must be TriviallySerializable");
     check_injection("copy");
     // Of <atoll/stream.hpp>, as the request is.
-    auto const target = place_of(dest, count, "destination");
-    auto const source = place_of(src, count, "source");
-    check_apart(target, source, count * sizeof(T));
+    auto const target = detail::place_of(dest, count, "destination");
+    auto const source = detail::place_of(src, count, "source");
+    detail::check_apart(target, source, count * sizeof(T));
     return start_in_stream(target, source, count * sizeof(T), owner, std::forward<Cx>(completions));
   } else {
     static_assert(
         !needs_stream<std::remove_cvref_t<Cx>>,
         "copy: as_signal needs on_stream(), as it is the stream that orders signal and data; elsewhere ask for as_rpc");
-    return copy_between<T>(src, dest, count, owner, std::forward<Cx>(completions));
+    return detail::copy_between<T>(src, dest, count, owner, std::forward<Cx>(completions));
   }
 }
 

@@ -198,7 +198,7 @@ class dist_object {
     static_assert(
         !detail::carries_view<U>(),
         "dist_object::fetch: T is or contains a view, which would look into a message that nobody keeps");
-    return rpc(
+    return upcxx::rpc(
         team(), rank, [](dist_object<T>& object) -> T const& { return *object; }, *this);
   }
 

@@ -80,21 +80,23 @@ ATOLL_NODISCARD_FUTURE future<global_ptr<std::remove_all_extents_t<U>, Kind>> me
       "objects in device memory cannot be asked");
   ATOLL_CHECK(!pointer.is_null(), "upcxx_memberof_general: the pointer is null");
   if constexpr (constant) {
-    return make_future(memberof<U, false>(pointer, memberof_constant_offset<T>(select)));
+    return upcxx::make_future(
+        detail::memberof<U, false>(pointer, detail::memberof_constant_offset<T>(select)));
   } else {
     // Only the owner can look: virtual bases are found through a pointer to a table of the owner's program,
     // which lies elsewhere in its peers, although they can read the object.
     if (pointer.dynamic_kind() == memory_kind::host &&
         global_ptr_access::rank(pointer) == atl::engine::hosts.own_rank()) {
-      return make_future(memberof<U, false>(pointer, memberof_distance(pointer.local(), select)));
+      return upcxx::make_future(
+          detail::memberof<U, false>(pointer, detail::memberof_distance(pointer.local(), select)));
     }
     ATOLL_CHECK(pointer.dynamic_kind() == memory_kind::host,
                 "upcxx_memberof_general: an object in device memory cannot be asked for its virtual bases");
     // The function that selects has no captures: its type is all that the owner needs.
-    return rpc(
+    return upcxx::rpc(
         pointer.where(),
         [](global_ptr<T, Kind> const& here) {
-          return memberof<U, false>(here, memberof_distance(here.local(), Select()));
+          return detail::memberof<U, false>(here, detail::memberof_distance(here.local(), Select()));
         },
         pointer);
   }

@@ -74,7 +74,7 @@ template <class F, class... Args>
 void send_call(std::int32_t target, atl::engine::pressure when_full, F const& function, Args const&... args) {
   using function_wire = wire_function<F>;
   check_target(target);
-  (check_named(target, args), ...);
+  (detail::check_named(target, args), ...);
   auto const& f = function_wire::send(function);
   std::size_t bound = detail::bound_after(without_cookie, f);
   ((bound = detail::bound_after(bound, wire_of<Args>::send(args))), ...);
@@ -90,7 +90,7 @@ template <class F, class... Args>
 void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& item) {
   if constexpr (check_call<F, Args...>()) {
     auto const send = [&](atl::engine::pressure when_full) {
-      std::apply([&](auto const&... args) { send_call(target, when_full, item.function, args...); },
+      std::apply([&](auto const&... args) { detail::send_call(target, when_full, item.function, args...); },
                  item.arguments);
     };
     for (atl::engine::pressure when_full = current_pressure();; when_full = atl::engine::pressure::always) {
@@ -119,7 +119,7 @@ struct pending_call final : atl::rt::pending_rpc {
 
   static void receive(atl::rt::pending_rpc* base, atl::engine::message* m) {
     auto* const self = static_cast<pending_call*>(base);
-    notification_arrived(*self->initiator);
+    detail::notification_arrived(*self->initiator);
     receive_values(self, m, typename Return::wire{}, typename Return::values{});
   }
 
@@ -137,7 +137,7 @@ struct pending_call final : atl::rt::pending_rpc {
       // Straight from the message into the future's state.
       cell_fulfill_reading<Wire..., V...>(waiting.raw(), r, m);
     } else {
-      auto values = std::tuple<deserialized_type_t<Wire>...>{read_value<Wire>(r)...};
+      auto values = std::tuple<deserialized_type_t<Wire>...>{detail::read_value<Wire>(r)...};
       atl::engine::release(m);
       std::apply([&](auto&... v) { waiting.fire(std::move(v)...); }, values);
     }
@@ -145,12 +145,12 @@ struct pending_call final : atl::rt::pending_rpc {
 
   template <class Wire, class V>
   static void cell_fulfill_reading(void* raw, reader& r, atl::engine::message* m) {
-    cell_fulfill_call_and_release<V>(raw, [&]() -> V {
+    detail::cell_fulfill_call_and_release<V>(raw, [&]() -> V {
       struct release_after {
         atl::engine::message* m;
         ~release_after() { atl::engine::release(m); }
       } const after{m};
-      return read_value<Wire>(r);
+      return detail::read_value<Wire>(r);
     });
   }
 };
@@ -174,7 +174,7 @@ struct shared_reply : atl::rt::pending_rpc {
   template <class... Wire>
   auto read(type_list<Wire...>) const {
     [[maybe_unused]] reader r = read_from(reply, with_cookie);  // for no values it is not read
-    return std::tuple<deserialized_type_t<Wire>...>{read_value<Wire>(r)...};
+    return std::tuple<deserialized_type_t<Wire>...>{detail::read_value<Wire>(r)...};
   }
 };
 
@@ -184,7 +184,7 @@ atl::rt::pending_rpc* make_record(Cx&& cx, Futures& futures) {
   using requests = std::remove_cvref_t<Cx>;
   using pending = pending_call<requests, Return>;
   if constexpr (asks_for_lpc<requests>) {
-    if (tells_others(cx)) {
+    if (detail::tells_others(cx)) {
       using shared = shared_event<typename pending::events, shared_reply<Return>, requests>;
       return new shared(std::forward<Cx>(cx), futures,
                         [](atl::rt::pending_rpc* record, atl::engine::message* m) {
@@ -202,9 +202,9 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   using function_wire = wire_function<F>;
   using result = rpc_return_of<rpc_result_t<F, Args...>>;
   using pending = pending_call<std::remove_cvref_t<Cx>, result>;
-  check_requests<typename pending::events>(cx);
+  detail::check_requests<typename pending::events>(cx);
   check_target(target);
-  (check_named(target, args), ...);
+  (detail::check_named(target, args), ...);
   auto const& f = function_wire::send(function);
   typename pending::notifications_type::futures futures;
   std::size_t bound = detail::bound_after(with_cookie, f);
@@ -216,7 +216,7 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
   m.secure();
   // From here on nothing can throw: only now are promises touched.
   m.put_word(without_cookie,
-             reinterpret_cast<std::uintptr_t>(make_record<result>(std::forward<Cx>(cx), futures)));
+             reinterpret_cast<std::uintptr_t>(detail::make_record<result>(std::forward<Cx>(cx), futures)));
   atl::rt::note_rpc(target, true);
   m.commit(atl::engine::message_kind::request, call_token<true, F, Args...>::get());
   return detail::unwrap(std::move(futures));
@@ -225,8 +225,8 @@ auto send_round_trip(std::int32_t target, Cx&& cx, F const& function, Args const
 template <class Cx, class F, class... Args>
 auto call_round_trip(std::int32_t target, Cx&& cx, F&& function, Args&&... args) {
   if constexpr (check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>()) {
-    return send_round_trip<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, std::forward<Cx>(cx),
-                                                                          function, args...);
+    return detail::send_round_trip<std::decay_t<F>, std::remove_cvref_t<Args>...>(
+        target, std::forward<Cx>(cx), function, args...);
   }
 }
 
@@ -235,9 +235,10 @@ using rpc_ff_events = operation_events<true, false, false>;
 template <class Cx, class F, class... Args>
 auto call_one_way(std::int32_t target, Cx&& cx, F&& function, Args&&... args) {
   if constexpr (check_call<std::decay_t<F>, std::remove_cvref_t<Args>...>()) {
-    send_call<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, current_pressure(), function, args...);
+    detail::send_call<std::decay_t<F>, std::remove_cvref_t<Args>...>(target, current_pressure(), function,
+                                                                     args...);
   }
-  return complete_now<rpc_ff_events>(std::forward<Cx>(cx));
+  return detail::complete_now<rpc_ff_events>(std::forward<Cx>(cx));
 }
 
 using default_rpc_completion = completions<blocking_item, future_item<operation_event, default_timing>>;

@@ -29,11 +29,11 @@ requires(is_serializable<T>::value) struct traits_of<T> {
     alignas(message_alignment) std::byte small[512];
     atl::serialization::heap_buffer large;
     writer w(small, 0, sizeof(small), atl::serialization::heap_buffer::grow, &large);
-    std::size_t const bound = bound_after(0, object);
+    std::size_t const bound = detail::bound_after(0, object);
     if (bound != npos) w.ensure_capacity(bound);
     detail::serialize(w, object);
     reader r(w.begin(), 0, w.size());
-    return read_value<T>(r);
+    return detail::read_value<T>(r);
   }
 };
 }  // namespace detail

@@ -256,10 +256,10 @@ struct codec<view<T, Iter>> : reads_by_value<codec<view<T, Iter>>, view<T>> {
     } else {
       at += sizeof(std::uint64_t);
       if constexpr (static_bound_v<T> != npos) {
-        return at + count * (add_bounds(static_bound_v<T>, 2 * sizeof(std::uint64_t)));
+        return at + count * (detail::add_bounds(static_bound_v<T>, 2 * sizeof(std::uint64_t)));
       } else if constexpr (std::random_access_iterator<typename view<T, Iter>::iterator>) {
         for (element const& e : object) {
-          at = bound_after<T>(align_up(at, alignof(std::uint64_t)) + sizeof(std::uint64_t), e);
+          at = detail::bound_after<T>(align_up(at, alignof(std::uint64_t)) + sizeof(std::uint64_t), e);
           if (at == npos) return npos;
         }
         return align_up(at, alignof(std::uint64_t));
@@ -308,7 +308,7 @@ struct codec<view<T, Iter>> : reads_by_value<codec<view<T, Iter>>, view<T>> {
     return std::as_bytes(std::span<element const>(std::to_address(object.begin()), object.size()));
   }
   static void write_but_elements(writer& w, view<T, Iter> const& object) requires(may_follow) {
-    write_count(w, object.size());
+    detail::write_count(w, object.size());
     w.place(object.size() * sizeof(T), alignof(T));
   }
 

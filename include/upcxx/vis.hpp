@@ -71,8 +71,8 @@ ATOLL_COLD auto move_runs_remotely(char const* call, intrank_t target, SrcIter s
   listed_runs const source =
       detail::list_runs(SourceEnd<T const>{call, "source"}, std::move(src_begin), src_end, src_runs);
   check_lists(call, source, dest);
-  return transfer_runs_remotely<Events>(call, dest.owner, dest.runs, source.owner, source.runs, target,
-                                        std::forward<Cx>(completions));
+  return detail::transfer_runs_remotely<Events>(call, dest.owner, dest.runs, source.owner, source.runs,
+                                                target, std::forward<Cx>(completions));
 }
 
 template <class Runs, class SrcIter, class DestIter, class Cx>
@@ -95,14 +95,15 @@ auto start_put(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
   // Read before the walk. Nobody receives an empty list, so the initiator is told.
   intrank_t const target = dest_begin == dest_end ? rank_me() : Runs::pointer(*dest_begin).where();
   if (!atl::engine::hosts.is_local(static_cast<std::uint32_t>(target))) [[unlikely]] {
-    return take_in(move_runs_remotely<vis_put_events, T, remote_end, private_end>(
+    return detail::take_in(detail::move_runs_remotely<vis_put_events, T, remote_end, private_end>(
         call, target, std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
-        std::move(dest_end), dest_runs, handed_over<Cx>(completions)));
+        std::move(dest_end), dest_runs, detail::handed_over<Cx>(completions)));
   }
-  copy_between_ends<T, shared_end, private_end>(call, std::move(src_begin), std::move(src_end), src_runs,
-                                                std::move(dest_begin), std::move(dest_end), dest_runs);
-  send_remote_completions(target, completions);
-  return complete_now<vis_put_events>(std::forward<Cx>(completions));
+  detail::copy_between_ends<T, shared_end, private_end>(call, std::move(src_begin), std::move(src_end),
+                                                        src_runs, std::move(dest_begin), std::move(dest_end),
+                                                        dest_runs);
+  detail::send_remote_completions(target, completions);
+  return detail::complete_now<vis_put_events>(std::forward<Cx>(completions));
 }
 
 template <class Runs, class SrcIter, class DestIter, class Cx>
@@ -122,13 +123,14 @@ auto start_get(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_ru
   check_injection(call);
   intrank_t const owner = src_begin == src_end ? rank_me() : Runs::pointer(*src_begin).where();
   if (!atl::engine::hosts.is_local(static_cast<std::uint32_t>(owner))) [[unlikely]] {
-    return take_in(move_runs_remotely<vis_get_events, T, private_end, remote_end>(
+    return detail::take_in(detail::move_runs_remotely<vis_get_events, T, private_end, remote_end>(
         call, rank_me(), std::move(src_begin), std::move(src_end), src_runs, std::move(dest_begin),
-        std::move(dest_end), dest_runs, handed_over<Cx>(completions)));
+        std::move(dest_end), dest_runs, detail::handed_over<Cx>(completions)));
   }
-  copy_between_ends<T, private_end, shared_end>(call, std::move(src_begin), std::move(src_end), src_runs,
-                                                std::move(dest_begin), std::move(dest_end), dest_runs);
-  return complete_now<vis_get_events>(std::forward<Cx>(completions));
+  detail::copy_between_ends<T, private_end, shared_end>(call, std::move(src_begin), std::move(src_end),
+                                                        src_runs, std::move(dest_begin), std::move(dest_end),
+                                                        dest_runs);
+  return detail::complete_now<vis_get_events>(std::forward<Cx>(completions));
 }
 
 }  // namespace detail

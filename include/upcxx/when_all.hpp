@@ -63,7 +63,7 @@ template <class A>
 auto when_all_parts(A&& argument) noexcept {
   using plain = std::remove_cvref_t<A>;
   if constexpr (is_future_v<plain>) {
-    return when_all_input<plain>::parts_of(as_cell(handle_access::bits(argument)));
+    return when_all_input<plain>::parts_of(detail::as_cell(handle_access::bits(argument)));
   } else {
     return std::tuple<A&&>(std::forward<A>(argument));
   }

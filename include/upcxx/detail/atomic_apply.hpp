@@ -95,7 +95,8 @@ ATOLL_INLINE T apply_atomic(T* at, std::memory_order order, T a = T(), T b = T()
   } else {
     T old = cell.load(load_order(order));
     if constexpr (Op == mul || Op == fetch_mul) {
-      while (!cell.compare_exchange_weak(old, wrapping_product(old, a), order, load_order(order))) continue;
+      while (!cell.compare_exchange_weak(old, detail::wrapping_product(old, a), order, load_order(order)))
+        continue;
     } else if constexpr (Op == min || Op == fetch_min) {
       // Nothing is written, and no line taken from other cores, where the cell would keep its value.
       while (a < old && !cell.compare_exchange_weak(old, a, order, load_order(order))) continue;

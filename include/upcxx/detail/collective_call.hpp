@@ -111,10 +111,10 @@ template <class T, class Op>
     if constexpr (alignof(T) > atl::transport::buffer_alignment) {
       // What arrived is aligned like a message, which is less than this type wants.
       value_buffer<T> arrived(bytes_of{static_cast<std::byte const*>(b) + i * sizeof(T)});
-      T const result = combine_two<T>(op, x[i], std::as_const(arrived.value()));
+      T const result = detail::combine_two<T>(op, x[i], std::as_const(arrived.value()));
       std::memcpy(static_cast<void*>(x + i), static_cast<void const*>(std::addressof(result)), sizeof(T));
     } else {
-      T const result = combine_two<T>(op, x[i], y[i]);
+      T const result = detail::combine_two<T>(op, x[i], y[i]);
       std::memcpy(static_cast<void*>(x + i), static_cast<void const*>(std::addressof(result)), sizeof(T));
     }
   }
@@ -151,7 +151,7 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
 
   static void fire(atl::rt::task* t) {
     auto* const self = static_cast<collective_call*>(t);
-    notification_arrived(*self->initiator);
+    detail::notification_arrived(*self->initiator);
     notifications_type waiting = std::move(self->waiting);
     if constexpr (sizeof...(V) == 0) {
       end(self);
@@ -202,10 +202,10 @@ auto start_collective(Cx&& completions, Buffer&& buffer, Start start) {
   using requests = std::remove_cvref_t<Cx>;
   using buffer_type = std::remove_cvref_t<Buffer>;
   using call = collective_call<Values, requests, buffer_type>;
-  check_requests<typename call::events>(completions);
+  detail::check_requests<typename call::events>(completions);
   typename call::notifications_type::futures futures;
   if constexpr (asks_for_lpc<requests>) {
-    if (tells_others(completions)) {
+    if (detail::tells_others(completions)) {
       using shared = shared_event<typename call::events, shared_result<Values, buffer_type>, requests>;
       auto* const s = new shared(std::forward<Cx>(completions), futures, std::move(buffer));
       start(s->buffer,

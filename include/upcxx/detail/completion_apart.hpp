@@ -41,14 +41,14 @@ bool tells_others(completions<Items...> const& cx) {
   auto const look = [&]<class Item>(Item const& item) {
     if constexpr (is_operation_lpc<Item>) others |= &persona_access::state(*item.target) != current;
   };
-  apply_items([&](Items const&... items) { (look(items), ...); }, cx.items);
+  detail::apply_items([&](Items const&... items) { (look(items), ...); }, cx.items);
   return others;
 }
 
 inline completions<> join_all() { return {}; }
 template <class First, class... More>
 auto join_all(First first, More... more) {
-  return join(std::move(first), join_all(std::move(more)...));
+  return detail::join(std::move(first), detail::join_all(std::move(more)...));
 }
 /// The requests but for LPCs of the operation, which stay untouched also if `cx` is an rvalue.
 template <class Cx>
@@ -61,8 +61,8 @@ auto without_lpcs(Cx&& cx) {
       return completions<item_type>{{std::forward<Item>(item), {}}};
     }
   };
-  return apply_items(
-      [&]<class... Item>(Item&&... items) { return join_all(keep(std::forward<Item>(items))...); },
+  return detail::apply_items(
+      [&]<class... Item>(Item&&... items) { return detail::join_all(keep(std::forward<Item>(items))...); },
       std::forward<Cx>(cx).items);
 }
 
@@ -74,7 +74,7 @@ template <class Events, class Source, class Cx>
 class shared_event;
 template <class Events, class Source, class... Items>
 class shared_event<Events, Source, completions<Items...>> final : public Source {
-  using rest_cx = decltype(without_lpcs(std::declval<completions<Items...>>()));
+  using rest_cx = decltype(detail::without_lpcs(std::declval<completions<Items...>>()));
   using rest_type = notifications<Events, rest_cx>;
 
   static constexpr int lpcs = (0 + ... + (is_operation_lpc<Items> ? 1 : 0));
@@ -92,7 +92,7 @@ class shared_event<Events, Source, completions<Items...>> final : public Source 
     std::optional<F> function;
 
     explicit lpc_share(lpc_item<operation_event, F> const& item)
-        : target(&persona_access::state(*item.target)), function(std::in_place, function_of(item)) {}
+        : target(&persona_access::state(*item.target)), function(std::in_place, detail::function_of(item)) {}
     explicit lpc_share(lpc_item<operation_event, F>&& item)
         : target(&persona_access::state(*item.target)), function(std::in_place, std::move(item.function)) {}
   };
@@ -118,8 +118,8 @@ class shared_event<Events, Source, completions<Items...>> final : public Source 
   shared_event(Cx&& cx, futures& out, From&&... source)
       : Source(std::forward<From>(source)...),
         initiator_(atl::rt::this_thread().current),
-        waiting_(std::in_place, without_lpcs(std::forward<Cx>(cx)), out),
-        shares_(apply_items(
+        waiting_(std::in_place, detail::without_lpcs(std::forward<Cx>(cx)), out),
+        shares_(detail::apply_items(
             []<class... Item>(Item&&... items) {
               return std::tuple<typename share_of<Items>::type...>(std::forward<Item>(items)...);
             },
@@ -164,16 +164,17 @@ class shared_event<Events, Source, completions<Items...>> final : public Source 
   static void serve_lpc(atl::rt::task* t) {
     auto* const share = static_cast<lpc_share<F>*>(t);
     shared_event* const self = share->whole;
-    if (share->target == self->initiator_) notification_arrived(*self->initiator_);
+    if (share->target == self->initiator_) detail::notification_arrived(*self->initiator_);
     auto values = self->template values<share_count == 1>();
-    std::apply([&](auto&... v) { static_cast<void>(call_once(*share->function, std::move(v)...)); }, values);
+    std::apply([&](auto&... v) { static_cast<void>(detail::call_once(*share->function, std::move(v)...)); },
+               values);
     share->function.reset();  // captures end with their persona
     self->served();
   }
 
   static void serve_initiator(atl::rt::task* t) {
     shared_event* const self = static_cast<rest_share*>(t)->whole;
-    notification_arrived(*self->initiator_);
+    detail::notification_arrived(*self->initiator_);
     auto values = self->template values<share_count == 1>();
     rest_type waiting = std::move(*self->waiting_);
     self->served();

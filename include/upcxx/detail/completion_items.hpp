@@ -133,8 +133,8 @@ constexpr decltype(auto) apply_items(Function&& function, [[maybe_unused]] List&
   if constexpr (std::is_same_v<std::remove_cvref_t<List>, item_list<>>) {
     return function(std::forward<Before>(before)...);
   } else {
-    return apply_items(function, std::forward<List>(items).more, std::forward<Before>(before)...,
-                       std::forward<List>(items).first);
+    return detail::apply_items(function, std::forward<List>(items).more, std::forward<Before>(before)...,
+                               std::forward<List>(items).first);
   }
 }
 
@@ -144,7 +144,7 @@ constexpr item_list<B...> join_lists(item_list<>&&, item_list<B...>&& b) {
 }
 template <class Item, class... More, class... B>
 constexpr item_list<Item, More..., B...> join_lists(item_list<Item, More...>&& a, item_list<B...>&& b) {
-  return {std::move(a.first), join_lists(std::move(a.more), std::move(b))};
+  return {std::move(a.first), detail::join_lists(std::move(a.more), std::move(b))};
 }
 
 /// A completion object.
@@ -162,7 +162,7 @@ inline constexpr bool is_completions_v = is_completions_exact<std::remove_cvref_
 
 template <class... A, class... B>
 constexpr completions<A..., B...> join(completions<A...> a, completions<B...> b) {
-  return {join_lists(std::move(a.items), std::move(b.items))};
+  return {detail::join_lists(std::move(a.items), std::move(b.items))};
 }
 
 template <class Event, timing When, class... T>

@@ -23,7 +23,7 @@ struct waiting_state {
     if constexpr (sizeof...(V) == 0) {
       cell_fulfill_and_release(raw);
     } else {
-      cell_fulfill_result_and_release<V...>(raw, std::forward<U>(values)...);
+      detail::cell_fulfill_result_and_release<V...>(raw, std::forward<U>(values)...);
     }
   }
 };
@@ -34,11 +34,11 @@ struct waiting_lpc {
   F function;
   template <class... U>
   void fire(U&&... values) {
-    enqueue_task(persona_access::state(*target),
-                 [f = std::move(function),
-                  kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
-                   std::apply([&](auto&... v) { static_cast<void>(call_once(f, std::move(v)...)); }, kept);
-                 });
+    detail::enqueue_task(
+        persona_access::state(*target), [f = std::move(function), kept = std::tuple<std::decay_t<U>...>(
+                                                                      std::forward<U>(values)...)]() mutable {
+          std::apply([&](auto&... v) { static_cast<void>(detail::call_once(f, std::move(v)...)); }, kept);
+        });
   }
 };
 
@@ -57,9 +57,9 @@ auto make_waiting(type_list<V...>, future_item<operation_event, When> const&, st
 template <class... V, timing When, class... T>
 auto make_waiting(type_list<V...>, promise_item<operation_event, When, T...> const& item, std::tuple<>&) {
   if constexpr (sizeof...(V) == 0) {
-    return waiting_state<>{promise_require(item.target)};
+    return waiting_state<>{detail::promise_require(item.target)};
   } else {
-    return waiting_state<T...>{promise_require(item.target)};
+    return waiting_state<T...>{detail::promise_require(item.target)};
   }
 }
 template <class... V, class F>
@@ -68,7 +68,7 @@ auto make_waiting(type_list<V...>, lpc_item<operation_event, F>&& item, std::tup
 }
 template <class... V, class F>
 auto make_waiting(type_list<V...>, lpc_item<operation_event, F> const& item, std::tuple<>&) {
-  return waiting_lpc<F>{item.target, function_of(item)};
+  return waiting_lpc<F>{item.target, detail::function_of(item)};
 }
 /// Source completion of operations that are serialised before the call returns happens now.
 template <class... V, class Item, class Out>
@@ -141,7 +141,7 @@ class notifications<Events, completions<Items...>> {
   }
   template <class Cx, class Parts, std::size_t... Indices>
   static auto register_all(Cx&& cx, Parts& parts, std::index_sequence<Indices...>) {
-    return apply_items(
+    return detail::apply_items(
         [&]<class... Item>(Item&&... items) {
           return std::tuple<waiting_of<Events, Items>...>{detail::make_waiting(
               typename Events::values{}, std::forward<Item>(items), std::get<Indices>(parts))...};

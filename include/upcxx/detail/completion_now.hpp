@@ -20,14 +20,15 @@ namespace upcxx::inline UPCXX_MODE::detail {
 /// Supplies values to a promise later, in user-level progress of the current persona.
 template <class... V, class... T, class... U>
 void fulfil_later(promise<T...> const& target, U&&... values) {
-  void* const raw = promise_require(target);
+  void* const raw = detail::promise_require(target);
   if constexpr (sizeof...(U) == 0) {
-    enqueue_task(*atl::rt::this_thread().current, [raw] { cell_fulfill_and_release(raw); });
+    detail::enqueue_task(*atl::rt::this_thread().current, [raw] { cell_fulfill_and_release(raw); });
   } else {
-    enqueue_task(
+    detail::enqueue_task(
         *atl::rt::this_thread().current,
         [raw, kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
-          std::apply([&](auto&... v) { cell_fulfill_result_and_release<T...>(raw, std::move(v)...); }, kept);
+          std::apply([&](auto&... v) { detail::cell_fulfill_result_and_release<T...>(raw, std::move(v)...); },
+                     kept);
         });
   }
 }
@@ -52,10 +53,11 @@ std::tuple<future<V...>> notify_now(future_item<Event, When> const&, V const&...
     return {upcxx::make_future<V...>(detail::another(values)...)};
   } else {
     auto pending = make_pending<V...>();
-    enqueue_task(
+    detail::enqueue_task(
         *atl::rt::this_thread().current,
         [raw = pending.raw, kept = std::tuple<V...>(detail::another(values)...)]() mutable {
-          std::apply([&](auto&... v) { cell_fulfill_result_and_release<V...>(raw, std::move(v)...); }, kept);
+          std::apply([&](auto&... v) { detail::cell_fulfill_result_and_release<V...>(raw, std::move(v)...); },
+                     kept);
         });
     return {std::move(pending.result)};
   }
@@ -64,7 +66,7 @@ std::tuple<future<V...>> notify_now(future_item<Event, When> const&, V const&...
 template <class Event, timing When, class... T, class... V>
 std::tuple<> notify_now(promise_item<Event, When, T...> const& item, V const&... values) {
   if constexpr (When == timing::deferred) {
-    fulfil_later(item.target, detail::another(values)...);
+    detail::fulfil_later(item.target, detail::another(values)...);
   } else if constexpr (sizeof...(V) != 0) {
     // The implicit dependency and its fulfilment cancel out; only the result is supplied.
     item.target.require_anonymous(1);
@@ -96,10 +98,11 @@ decltype(auto) function_of(lpc_item<Event, F> const& item) {
 
 template <class Item, class... V>
 requires is_lpc_item<std::remove_cvref_t<Item>> std::tuple<> notify_now(Item&& item, V const&... values) {
-  enqueue_task(
-      persona_access::state(*item.target), [function = function_of(std::forward<Item>(item)),
+  detail::enqueue_task(
+      persona_access::state(*item.target), [function = detail::function_of(std::forward<Item>(item)),
                                             kept = std::tuple<V...>(detail::another(values)...)]() mutable {
-        std::apply([&](auto&... v) { static_cast<void>(call_once(function, std::move(v)...)); }, kept);
+        std::apply([&](auto&... v) { static_cast<void>(detail::call_once(function, std::move(v)...)); },
+                   kept);
       });
   return {};
 }
@@ -127,10 +130,10 @@ void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& ite
 template <class... Items>
 void send_remote_completions(std::int32_t target, completions<Items...> const& cx) {
   if constexpr ((is_rpc_item<Items> || ...)) {
-    apply_items(
+    detail::apply_items(
         [&](Items const&... items) {
           auto const send = [&]<class Item>(Item const& item) {
-            if constexpr (is_rpc_item<Item>) send_remote_completion(target, item);
+            if constexpr (is_rpc_item<Item>) detail::send_remote_completion(target, item);
           };
           (send(items), ...);
         },
@@ -141,10 +144,10 @@ void send_remote_completions(std::int32_t target, completions<Items...> const& c
 /// Delivers (or queues) every notification and returns the futures asked for. What an rvalue holds is moved on.
 template <class Events, class Cx, class... V>
 ATOLL_INLINE auto complete_now(Cx&& cx, V const&... values) {
-  check_requests<Events>(cx);
-  return unwrap(apply_items(
+  detail::check_requests<Events>(cx);
+  return detail::unwrap(detail::apply_items(
       [&]<class... Item>(Item&&... items) {
-        return std::tuple_cat(notify_item_now<Events>(std::forward<Item>(items), values...)...);
+        return std::tuple_cat(detail::notify_item_now<Events>(std::forward<Item>(items), values...)...);
       },
       std::forward<Cx>(cx).items));
 }

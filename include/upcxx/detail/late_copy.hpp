@@ -94,7 +94,7 @@ void hold_call(std::int32_t target, rpc_item<F, Args...> const& item, atl::rt::h
     auto const& f = function_wire::send(item.function);
     std::apply(
         [&](auto const&... args) {
-          (check_named(target, args), ...);
+          (detail::check_named(target, args), ...);
           [&](auto const&... wire) {
             alignas(message_alignment) std::byte scratch[256];
             heap_buffer memory;
@@ -149,7 +149,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     run = &finish;
     calls = call_places_.data();
     tasks = task_places_.data();
-    apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
+    detail::apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
   }
   ~pending_copy() {
     for (std::size_t i = 0; i < call_count; ++i) std::free(calls[i].message);
@@ -175,7 +175,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
       }
     }
     if (wanted_back) expect_notification(*initiator);
-    return apply_items(
+    return detail::apply_items(
         [&]<class... Item>(Item&&... items) { return join_parts(add(std::forward<Item>(items))...); },
         std::forward<Cx>(cx).items);
   }
@@ -188,7 +188,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   template <class Item>
   void hold(std::int32_t target, Item const& item) {
     if constexpr (is_rpc_item<Item>) {
-      hold_call(target, item, call_places_[call_count]);
+      detail::hold_call(target, item, call_places_[call_count]);
       ++call_count;
     }
   }
@@ -216,7 +216,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
   template <class Event, timing When, class... T>
   std::tuple<> add(promise_item<Event, When, T...> const& item) {
     if (is_over<Event>()) return detail::notify_now(item);
-    keep<Event>(promise_require(item.target));
+    keep<Event>(detail::promise_require(item.target));
     return {};
   }
   template <class Item>
@@ -226,7 +226,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     using task_type = callable_task<decltype(std::remove_cvref_t<Item>::function)>;
     atl::rt::persona_state* const target = &persona_access::state(*item.target);
     auto* const place = atl::fut::allocate_for<task_type>();
-    tasks[task_count++] = {target, ::new (place) task_type(function_of(std::forward<Item>(item))),
+    tasks[task_count++] = {target, ::new (place) task_type(detail::function_of(std::forward<Item>(item))),
                            std::is_same_v<event, source_event>};
     return {};
   }
@@ -280,7 +280,7 @@ template <class Cx>
 auto copy_later(atl::engine::memory_place to, atl::engine::memory_place from, std::size_t bytes,
                 std::int32_t target, Cx&& cx) {
   using pending = pending_copy<std::remove_cvref_t<Cx>>;
-  check_requests<operation_events<true, true, true>>(cx);
+  detail::check_requests<operation_events<true, true, true>>(cx);
   auto* const started = new pending(target, cx);
   if (started->call_count != 0) started->announce_calls();
   auto futures = started->register_all(std::forward<Cx>(cx));

@@ -48,7 +48,7 @@ decltype(auto) call_once(F& function, Args&&... args) {
   }
 }
 template <class F, class... Args>
-using call_once_result_t = decltype(call_once(std::declval<F&>(), std::declval<Args>()...));
+using call_once_result_t = decltype(detail::call_once(std::declval<F&>(), std::declval<Args>()...));
 
 /// A task that runs a callable once and then ends itself.
 template <class F>
@@ -59,7 +59,7 @@ struct callable_task final : atl::rt::task {
   explicit callable_task(G&& g) : function(std::forward<G>(g)) {
     run = [](atl::rt::task* t) {
       auto* const self = static_cast<callable_task*>(t);
-      static_cast<void>(call_once(self->function));
+      static_cast<void>(detail::call_once(self->function));
       self->~callable_task();
       atl::fut::deallocate_for<callable_task>(self);
     };
@@ -89,7 +89,7 @@ constexpr bool check_lpc() {
 
 template <class F>
 void enqueue_lpc(atl::rt::persona_state& target, F&& function) {
-  if constexpr (check_lpc<F>()) enqueue_task(target, std::forward<F>(function));
+  if constexpr (check_lpc<F>()) detail::enqueue_task(target, std::forward<F>(function));
 }
 
 /// Future type of an lpc whose function returns R, and the tuple that carries the values back.
@@ -148,11 +148,11 @@ struct lpc_round_trip final : atl::rt::task {
   static void execute(atl::rt::task* t) {
     auto* const self = static_cast<lpc_round_trip*>(t);
     if constexpr (std::is_void_v<R>) {
-      call_once(*self->function);
+      detail::call_once(*self->function);
       self->results.emplace();
       self->go_back();
     } else if constexpr (is_future_v<std::remove_cvref_t<R>>) {
-      std::remove_cvref_t<R> pending = call_once(*self->function);
+      std::remove_cvref_t<R> pending = detail::call_once(*self->function);
       pending.then([self](auto const&... v) {
         self->keep(static_cast<values*>(nullptr), v...);
         // Not at once: this may run inside the program's own fulfill_result, and the initiator's callbacks may not.
@@ -160,14 +160,14 @@ struct lpc_round_trip final : atl::rt::task {
         atl::rt::enqueue(*self->initiator, self);
       });
     } else {
-      self->results.emplace(call_once(*self->function));
+      self->results.emplace(detail::call_once(*self->function));
       self->go_back();
     }
   }
 
   template <class... V, class... U>
   void keep(std::tuple<V...>*, U const&... v) {
-    results.emplace(passed_on<V>(const_cast<U&>(v))...);
+    results.emplace(detail::passed_on<V>(const_cast<U&>(v))...);
   }
 
   void turn_back() {
@@ -189,7 +189,7 @@ struct lpc_round_trip final : atl::rt::task {
 
   static void finish(atl::rt::task* t) {
     auto* const self = static_cast<lpc_round_trip*>(t);
-    notification_arrived(*self->initiator);
+    detail::notification_arrived(*self->initiator);
     fulfil(self, static_cast<values*>(nullptr));
     self->~lpc_round_trip();
     atl::fut::deallocate_for<lpc_round_trip>(self);
@@ -197,8 +197,9 @@ struct lpc_round_trip final : atl::rt::task {
   template <class... V>
   static void fulfil(lpc_round_trip* self, std::tuple<V...>*) {
     void* const promise = std::exchange(self->raw, nullptr);
-    std::apply([&](auto&&... v) { cell_fulfill_result_and_release<V...>(promise, std::forward<V>(v)...); },
-               std::move(*self->results));
+    std::apply(
+        [&](auto&&... v) { detail::cell_fulfill_result_and_release<V...>(promise, std::forward<V>(v)...); },
+        std::move(*self->results));
   }
 };
 
@@ -216,7 +217,7 @@ auto enqueue_lpc_round_trip(atl::rt::persona_state& target, F&& function) {
                       std::is_move_constructible_v<std::decay_t<result_type>>,
                   "lpc: the result travels back to the caller's persona, so its type must be movable");
     using trip = lpc_round_trip<function_type, result_type>;
-    auto pending = make_pending_for(std::type_identity<typename trip::result::future_type>{});
+    auto pending = detail::make_pending_for(std::type_identity<typename trip::result::future_type>{});
     atl::rt::persona_state* const me = atl::rt::this_thread().current;
     expect_notification(*me);
     atl::rt::enqueue(target,

@@ -70,7 +70,7 @@ bool join_others(Cx const& cx, Join const& join) {
     how = join(fresh.get(), true);
     if (how != joined::yes) return false;
     all = fresh.release();
-    all->cell = promise_share(target);
+    all->cell = detail::promise_share(target);
     persona.series = all;
     expect_notification(persona);
   }

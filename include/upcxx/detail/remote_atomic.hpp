@@ -56,10 +56,10 @@ atl::engine::atomic_request atomic_request_for(atomic_op op, atl::engine::atomic
 template <class T, class Cx>
 ATOLL_COLD auto fetch_atomic_remotely(atomic_op op, atl::engine::atomics_by by, std::uint32_t rank,
                                       std::uint64_t offset, std::memory_order order, T a, T b, Cx&& cx) {
-  return fetch_later<T>(
+  return detail::fetch_later<T>(
       atl::rt::atomic_call_name(static_cast<int>(op)),
       [&](atl::engine::remote_start& start) {
-        start.atomic({rank, offset}, atomic_request_for(op, by, order, a, b));
+        start.atomic({rank, offset}, detail::atomic_request_for(op, by, order, a, b));
       },
       std::forward<Cx>(cx));
 }
@@ -68,18 +68,19 @@ ATOLL_COLD auto fetch_atomic_remotely(atomic_op op, atl::engine::atomics_by by, 
 template <class T, class Cx>
 ATOLL_COLD auto atomic_remotely(atomic_op op, atl::engine::atomics_by by, std::uint32_t rank,
                                 std::uint64_t offset, std::memory_order order, T a, T b, T* dst, Cx&& cx) {
-  return hand_out_result_of([&] {
+  return detail::hand_out_result_of([&] {
     if constexpr (wants_only_promise<Cx>) {
-      if (join_others(cx, [&](auto* all, bool fresh) {
+      if (detail::join_others(cx, [&](auto* all, bool fresh) {
             return atl::engine::join_atomic(all, fresh, atl::rt::atomic_call_name(static_cast<int>(op)),
-                                            {rank, offset}, atomic_request_for(op, by, order, a, b), dst);
+                                            {rank, offset}, detail::atomic_request_for(op, by, order, a, b),
+                                            dst);
           }))
         return;
     }
-    return transfer_later<operation_events<false, false, true>>(
+    return detail::transfer_later<operation_events<false, false, true>>(
         atl::rt::atomic_call_name(static_cast<int>(op)), static_cast<std::int32_t>(rank), false, false,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const&) {
-          start.atomic({rank, offset}, atomic_request_for(op, by, order, a, b));
+          start.atomic({rank, offset}, detail::atomic_request_for(op, by, order, a, b));
         },
         std::forward<Cx>(cx), dst);
   });

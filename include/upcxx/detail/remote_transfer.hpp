@@ -53,7 +53,7 @@ struct raw_future {
 struct no_future {};
 template <class... V>
 raw_future<V...> hand_out(future<V...>&& result) {
-  return {future_release(std::move(result))};
+  return {detail::future_release(std::move(result))};
 }
 template <class... Futures>
 std::tuple<Futures...> hand_out(std::tuple<Futures...>&& results) {
@@ -65,12 +65,12 @@ decltype(auto) hand_out_result_of(Result&& call) {
     call();
     return no_future{};
   } else {
-    return hand_out(call());
+    return detail::hand_out(call());
   }
 }
 template <class... V>
 ATOLL_INLINE future<V...> take_in(raw_future<V...> result) {
-  return future_adopt<V...>(result.raw);
+  return detail::future_adopt<V...>(result.raw);
 }
 template <class... Futures>
 ATOLL_INLINE std::tuple<Futures...> take_in(std::tuple<Futures...>&& results) {
@@ -96,7 +96,7 @@ ATOLL_INLINE future<V...> take_in(pending_future<V...> result) {
   // So it is already. But by the store compilers know that what follows for ready futures is the local branch's
   // alone, and see through all of it; they forget what they are told to assume about memory.
   certain_cell(reinterpret_cast<state_bits>(result.raw))->deps = 1;
-  return future_adopt<V...>(result.raw);
+  return detail::future_adopt<V...>(result.raw);
 }
 
 /// The completion object as the remote branch takes it: a copy of its own where there can be one, for the same reason.
@@ -125,7 +125,7 @@ template <class Events, class Begin, class Cx>
 auto transfer_later(char const* call, std::int32_t target, bool put, bool by_value, Begin const& begin,
                     Cx&& cx, void* result = nullptr) {
   using pending = pending_copy<std::remove_cvref_t<Cx>>;
-  check_requests<Events>(cx);
+  detail::check_requests<Events>(cx);
   auto record = std::make_unique<pending>(target, cx);
   atl::engine::remote_start start(call, current_pressure(), pending::wants_source || by_value);
   if constexpr (pending::calls_target) {
@@ -147,7 +147,7 @@ auto transfer_later(char const* call, std::int32_t target, bool put, bool by_val
 template <class Events, class Cx>
 auto transfer_nothing(std::int32_t target, Cx&& cx) {
   detail::send_remote_completions(target, cx);
-  return complete_now<Events>(std::forward<Cx>(cx));
+  return detail::complete_now<Events>(std::forward<Cx>(cx));
 }
 
 /// A transfer of contiguous bytes, one end of which at least is elsewhere.
@@ -157,17 +157,17 @@ ATOLL_COLD auto transfer_remotely(char const* call, std::uint64_t to_owner, std:
                                   std::int32_t target, Cx&& cx, bool by_value = false) {
   atl::engine::transfer_end const to = end_of(to_owner, to_address);
   atl::engine::transfer_end const from = end_of(from_owner, from_address);
-  return hand_out_result_of([&] {
-    if (bytes == 0) return transfer_nothing<Events>(target, std::forward<Cx>(cx));
+  return detail::hand_out_result_of([&] {
+    if (bytes == 0) return detail::transfer_nothing<Events>(target, std::forward<Cx>(cx));
     if constexpr (wants_only_promise<Cx>) {
       if (from.is_here() && !to.is_here() && bytes <= atl::engine::longest_joined &&
-          join_others(cx, [&](auto* all, bool fresh) {
+          detail::join_others(cx, [&](auto* all, bool fresh) {
             return atl::engine::join_put(all, fresh, call, {static_cast<std::uint32_t>(to.rank), to.at},
                                          reinterpret_cast<void const*>(from.at), bytes);
           }))
         return;
     }
-    return transfer_later<Events>(
+    return detail::transfer_later<Events>(
         call, target, from.is_here(), by_value,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const& notice) {
           start.contiguous(to, from, bytes, notice);
@@ -180,9 +180,9 @@ ATOLL_COLD auto transfer_remotely(char const* call, std::uint64_t to_owner, std:
 template <class Events, class T, class Cx>
 ATOLL_COLD auto put_value_remotely(char const* call, std::uint64_t owner, std::uint64_t address, T value,
                                    Cx&& cx) {
-  return transfer_remotely<Events>(call, owner, address, 0,
-                                   reinterpret_cast<std::uintptr_t>(std::addressof(value)), sizeof(T),
-                                   static_cast<std::int32_t>(owner), std::forward<Cx>(cx), true);
+  return detail::transfer_remotely<Events>(call, owner, address, 0,
+                                           reinterpret_cast<std::uintptr_t>(std::addressof(value)), sizeof(T),
+                                           static_cast<std::int32_t>(owner), std::forward<Cx>(cx), true);
 }
 
 /// A transfer of runs of objects.
@@ -192,9 +192,10 @@ ATOLL_COLD auto transfer_runs_remotely(char const* call, std::int32_t to,
                                        std::int32_t from,
                                        std::vector<atl::engine::transfer_run> const& from_runs,
                                        std::int32_t target, Cx&& cx) {
-  return hand_out_result_of([&] {
-    if (to_runs.empty() || from_runs.empty()) return transfer_nothing<Events>(target, std::forward<Cx>(cx));
-    return transfer_later<Events>(
+  return detail::hand_out_result_of([&] {
+    if (to_runs.empty() || from_runs.empty())
+      return detail::transfer_nothing<Events>(target, std::forward<Cx>(cx));
+    return detail::transfer_later<Events>(
         call, target, from == atl::engine::transfer_end::here, false,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const& notice) {
           start.runs({to, 0}, to_runs, {from, 0}, from_runs, notice);
@@ -214,9 +215,9 @@ ATOLL_COLD auto transfer_box_remotely(char const* call, std::uint64_t to_owner, 
   atl::engine::transfer_end const from = end_of(from_owner, from_address);
   bool empty = element_bytes == 0;
   for (std::size_t d = 0; d < dimensions; ++d) empty |= extents[d] == 0;
-  return hand_out_result_of([&] {
-    if (empty) return transfer_nothing<Events>(target, std::forward<Cx>(cx));
-    return transfer_later<Events>(
+  return detail::hand_out_result_of([&] {
+    if (empty) return detail::transfer_nothing<Events>(target, std::forward<Cx>(cx));
+    return detail::transfer_later<Events>(
         call, target, from.is_here(), false,
         [&](atl::engine::remote_start& start, atl::engine::arrival_notice const& notice) {
           start.box(to, to_strides, from, from_strides, extents, dimensions, element_bytes, notice);

@@ -39,7 +39,7 @@ auto fetch_later(char const* call, Begin const& begin, Cx&& cx) {
   using requests = std::remove_cvref_t<Cx>;
   using events = operation_events<false, false, true, type_list<T>>;
   using record = shared_event<events, arriving_value<T>, requests>;
-  check_requests<events>(cx);
+  detail::check_requests<events>(cx);
   atl::engine::remote_start start(call, current_pressure());
   begin(start);
   // From here on nothing can throw: only now are promises touched.
@@ -50,13 +50,14 @@ auto fetch_later(char const* call, Begin const& begin, Cx&& cx) {
         return true;
       });
   start.start(started, started->place);
-  return hand_out_pending(hand_out_result_of([&] { return detail::unwrap(std::move(futures)); }));
+  return detail::hand_out_pending(
+      detail::hand_out_result_of([&] { return detail::unwrap(std::move(futures)); }));
 }
 
 /// Gets one object.
 template <class T, class Cx>
 ATOLL_COLD auto fetch_remotely(char const* call, std::uint64_t owner, std::uint64_t address, Cx&& cx) {
-  return fetch_later<T>(
+  return detail::fetch_later<T>(
       call,
       [&](atl::engine::remote_start& start) {
         start.contiguous(atl::engine::transfer_end::in_memory(nullptr), end_of(owner, address), sizeof(T));

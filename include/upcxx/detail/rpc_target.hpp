@@ -45,7 +45,7 @@ class reply {
 template <class Arg, class Object>
 decltype(auto) parameter(Object& object) {
   if constexpr (wire_of<Arg>::awaited) {
-    return instance_of(object);
+    return detail::instance_of(object);
   } else {
     return static_cast<typename wire_of<Arg>::parameter>(object);
   }
@@ -91,10 +91,11 @@ class incoming_call {
   template <std::size_t... Indices>
   static result_type invoke(objects_type& objects, std::index_sequence<Indices...>) {
     if constexpr (is_function_pointer_v<F>) {
-      return function_wire::receive(element_at<0>(objects))(
-          parameter<Args>(element_at<Indices + 1>(objects))...);
+      return function_wire::receive(detail::element_at<0>(objects))(
+          detail::parameter<Args>(detail::element_at<Indices + 1>(objects))...);
     } else {
-      return call_once(element_at<0>(objects), parameter<Args>(element_at<Indices + 1>(objects))...);
+      return detail::call_once(detail::element_at<0>(objects),
+                               detail::parameter<Args>(detail::element_at<Indices + 1>(objects))...);
     }
   }
   static result_type invoke(objects_type& objects) {
@@ -158,7 +159,7 @@ class incoming_call {
     void await(std::index_sequence<Indices...>) {
       // The futures' references are looked up again at the call; what counts here is that all are there. If
       // one never is, the callback goes, and the call with it.
-      upcxx::when_all(here_future<Args>(element_at<Indices + 1>(objects))...)
+      upcxx::when_all(here_future<Args>(detail::element_at<Indices + 1>(objects))...)
           .then([self = owner(this)](auto const&...) mutable { std::exchange(self.call, nullptr)->go(); });
     }
     template <class Arg, class Object>

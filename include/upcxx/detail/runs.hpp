@@ -91,8 +91,8 @@ struct shared_end {
   [[maybe_unused]] std::int32_t owner = -1;
 
   ATOLL_INLINE T* address(global_ptr<T> pointer, std::size_t objects) {
-    check_owner(call, role, owner, pointer.where());
-    T* const found = address_here(pointer, objects, call, role);
+    detail::check_owner(call, role, owner, pointer.where());
+    T* const found = detail::address_here(pointer, objects, call, role);
     // The first run alone has said that it is here.
     if (found == nullptr && objects != 0) [[unlikely]]
       atl::rt::refuse_run(global_ptr_access::owner(pointer), global_ptr_access::address(pointer), call, role);
@@ -108,7 +108,7 @@ struct private_end {
   char const* role;
 
   ATOLL_INLINE T* address(T* pointer, std::size_t) const {
-    check_buffer(pointer, call, role);
+    detail::check_buffer(pointer, call, role);
     return pointer;
   }
   atl::engine::transfer_end place(T* pointer, std::size_t objects) const {
@@ -125,7 +125,7 @@ struct remote_end {
   std::int32_t checked = -1;
 
   atl::engine::transfer_end place(global_ptr<T> pointer, std::size_t objects) {
-    check_owner(call, role, checked, pointer.where());
+    detail::check_owner(call, role, checked, pointer.where());
     detail::check_range(pointer, objects, call, role);
     return {pointer.where(), global_ptr_access::address(pointer)};
   }
@@ -169,7 +169,7 @@ class run_list {
 template <class T>
 ATOLL_INLINE void copy_run(T* dest, T const* source, std::size_t objects) {
   if (objects == 1) {
-    copy_objects(dest, source, 1);  // a load and a store
+    detail::copy_objects(dest, source, 1);  // a load and a store
   } else {
     detail::copy_objects(dest, source, objects);
   }
@@ -181,7 +181,7 @@ template <class T, class Dest, class Source>
 ATOLL_INLINE bool copy_unequal_runs(run<T> d, run<T const> s, Dest& dest, Source& source) {
   for (;;) {
     std::size_t const objects = d.objects < s.objects ? d.objects : s.objects;
-    copy_run(d.at, s.at, objects);
+    detail::copy_run(d.at, s.at, objects);
     d.drop(objects);
     s.drop(objects);
     if (d.objects == s.objects) return true;
@@ -203,9 +203,9 @@ void copy_runs([[maybe_unused]] char const* call, Dest dest, Source source) {
     auto const d = dest.take();
     auto const s = source.take();
     if (d.objects == s.objects) [[likely]] {
-      copy_run(d.at, s.at, d.objects);
+      detail::copy_run(d.at, s.at, d.objects);
     } else {
-      equal = copy_unequal_runs(d, s, dest, source);
+      equal = detail::copy_unequal_runs(d, s, dest, source);
     }
   }
 #if ATOLL_CHECKED
@@ -225,8 +225,8 @@ void copy_between_ends(char const* call, SrcIter src_begin, SrcIter src_end, Run
                        DestIter dest_begin, DestIter dest_end, Runs dest_runs) {
   using source = run_list<T const, Runs, SourceEnd<T const>, SrcIter>;
   using dest = run_list<T, Runs, DestEnd<T>, DestIter>;
-  copy_runs(call, dest(std::move(dest_begin), std::move(dest_end), dest_runs, {call, "destination"}),
-            source(std::move(src_begin), std::move(src_end), src_runs, {call, "source"}));
+  detail::copy_runs(call, dest(std::move(dest_begin), std::move(dest_end), dest_runs, {call, "destination"}),
+                    source(std::move(src_begin), std::move(src_end), src_runs, {call, "source"}));
 }
 
 /// An end of a transfer as the engine takes it, when the other one is elsewhere.

@@ -30,7 +30,7 @@ template <class T>
 ATOLL_INLINE T* address_here(global_ptr<T> pointer, std::size_t count, char const* operation,
                              char const* role) {
   detail::check_range(pointer, count, operation, role);
-  return unchecked_address_here(pointer);
+  return detail::unchecked_address_here(pointer);
 }
 
 /// Copies `count` objects byte by byte; a constant count of small objects becomes plain loads and stores. So does one of a word, which may

@@ -73,7 +73,7 @@ class object_buffer {
   }
   static void replace(void* self, std::byte const* data, std::size_t bytes) noexcept try {
     reader r(data, 0, bytes);
-    of(self).arrived_.emplace(read_value<T>(r));
+    of(self).arrived_.emplace(detail::read_value<T>(r));
   } catch (...) {
     atl::rt::exception_left("the deserialization of a collective's value");
   }
@@ -81,7 +81,7 @@ class object_buffer {
     if constexpr (!std::is_same_v<Op, no_operation>) {
       auto& b = of(self);
       reader r(data, 0, bytes);
-      T theirs = read_value<T>(r);
+      T theirs = detail::read_value<T>(r);
       if constexpr (std::is_invocable_r_v<T, Op&, T, T>) {
         T combined = b.op_(std::move(*b.mine_), std::move(theirs));
         b.mine_.emplace(std::move(combined));
@@ -124,7 +124,7 @@ auto reduce_object(T&& value, Op&& op, intrank_t root, team const& over, Cx&& co
                 "reduce_*_nontrivial: the operation must be callable with two T and give a T");
   check_collective(what);
   using buffer = object_buffer<type, operation>;
-  return start_collective<type_list<type>>(
+  return detail::start_collective<type_list<type>>(
       std::forward<Cx>(completions), buffer(std::forward<T>(value), std::forward<Op>(op)),
       [&](buffer& b, atl::engine::on_done done) {
         atl::engine::start_reduce_object(detail_team_access::view(over), buffer::functions, &b, root, done);

@@ -63,7 +63,7 @@ T os_env(std::string const& name, T const& otherwise) {
 /// The same; a value-initialised T if the variable is unset.
 template <typename T>
 T os_env(std::string const& name) {
-  return os_env<T>(name, T());
+  return experimental::os_env<T>(name, T());
 }
 
 /// A size in bytes, as "64M" or "1.5GB". A bare number counts `mem_size_multiplier` bytes; 0 stands for plain

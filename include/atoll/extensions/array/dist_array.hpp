@@ -77,7 +77,8 @@ class dist_array {
   /// @throws    upcxx::bad_shared_alloc on all ranks if one has no room.
   explicit dist_array(atl::domain<N> const& whole, distribution<N> const& how = {},
                       upcxx::team const& over = upcxx::world()) requires on_host
-      : dist_array([](atl::domain<N> const& mine, order fastest) { return make_array<T>(mine, fastest); },
+      : dist_array([](atl::domain<N> const& mine,
+                      order fastest) { return atl::make_array<T>(mine, fastest); },
                    whole, how, over) {}
   /// The same in the segments of the ranks' allocators, which stay where they are. Those of ranks that have a
   /// block are active.
@@ -85,9 +86,9 @@ class dist_array {
   requires(Device::kind == Kind)
       dist_array(upcxx::device_allocator<Device>& gpu, atl::domain<N> const& whole,
                  distribution<N> const& how = {}, upcxx::team const& over = upcxx::world())
-      : dist_array(
-            [&gpu](atl::domain<N> const& mine, order fastest) { return make_array<T>(gpu, mine, fastest); },
-            whole, how, over) {}
+      : dist_array([&gpu](atl::domain<N> const& mine,
+                          order fastest) { return atl::make_array<T>(gpu, mine, fastest); },
+                   whole, how, over) {}
   /// Local. Nobody may use this rank's elements any more: a barrier before sees to that.
   ~dist_array() = default;
   dist_array(dist_array&&) = default;
@@ -181,7 +182,7 @@ class dist_array {
                          upcxx::team const& over)
       : whole_(whole),
   how_(how), ranks_(over.rank_n()), me_(over.rank_me()) {
-    if (how_.grid == point<N>{}) how_.grid = balanced_grid(whole, ranks_);
+    if (how_.grid == point<N>{}) how_.grid = atl::balanced_grid(whole, ranks_);
     std::ptrdiff_t blocks = 1;
     for (int d = 0; d < N; ++d) {
       if (how_.grid[d] < 1) {

@@ -63,8 +63,8 @@ struct ghost_arrays {
     for (int d = 0; d < N && periodic; ++d) {
       auto const period = static_cast<std::ptrdiff_t>(periodic->extent(d));
       if (period == 0) continue;
-      images.lower[d] = floor_divide(region.lower()[d] - periodic->lower[d], period);
-      images.upper[d] = floor_divide(region.upper()[d] - 1 - periodic->lower[d], period) + 1;
+      images.lower[d] = detail::floor_divide(region.lower()[d] - periodic->lower[d], period);
+      images.upper[d] = detail::floor_divide(region.upper()[d] - 1 - periodic->lower[d], period) + 1;
     }
     for (point<N> const& image : images) {
       domain<N> part = region.domain();

@@ -70,7 +70,7 @@ class array {
       : data_(data), domain_(where), strides_(strides) {}
   /// An array without gaps.
   constexpr array(pointer_type data, atl::domain<N> const& where, order fastest = order::first_fastest)
-      : array(data, where, packed_strides(where, fastest)) {}
+      : array(data, where, atl::packed_strides(where, fastest)) {}
   /// From an array of mutable elements.
   template <class U>
   requires(std::is_same_v<T, U const> && !std::is_const_v<U>) constexpr array(array<U, N, Kind> const& other)
@@ -288,9 +288,9 @@ auto copy_on_hosts(array<T, N> const& from, array<U, N> const& to, atl::domain<N
     from_strides[d] = from.stride(d) * static_cast<std::ptrdiff_t>(sizeof(U));
     extents[d] = common.extent(d);
   }
-  return copy_runs<U>(to.data() + to.offset(common.lower), to_strides,
-                      upcxx::global_ptr<U const>(from.data() + from.offset(common.lower)), from_strides,
-                      extents, N, sizeof(U), std::forward<Cx>(completions));
+  return detail::copy_runs<U>(to.data() + to.offset(common.lower), to_strides,
+                              upcxx::global_ptr<U const>(from.data() + from.offset(common.lower)),
+                              from_strides, extents, N, sizeof(U), std::forward<Cx>(completions));
 }
 
 /// Between any memories, and in streams.
@@ -311,7 +311,7 @@ auto copy_anywhere(array<T, N, From> const& from, array<U, N, To> const& to, atl
   }
   // An array without points may have no memory, where no offset leads anywhere.
   bool const nothing = common.empty();
-  return copy_box<U, static_cast<std::size_t>(N)>(
+  return detail::copy_box<U, static_cast<std::size_t>(N)>(
       "atl::copy", upcxx::global_ptr<U const, From>(from.data() + (nothing ? 0 : from.offset(first))),
       to.data() + (nothing ? 0 : to.offset(first)), box, to.data() ? to.where() : upcxx::rank_me(),
       std::forward<Cx>(completions));
@@ -326,9 +326,9 @@ auto copy_common(array<T, N, From> const& from, array<U, M, To> const& to, Cx&& 
   constexpr bool on_hosts = From == upcxx::memory_kind::host && To == upcxx::memory_kind::host;
   atl::domain<N> const common = from.domain() & to.domain();
   if constexpr (on_hosts && !upcxx::detail::goes_into_stream<std::remove_cvref_t<Cx>>) {
-    return copy_on_hosts(from, to, common, std::forward<Cx>(completions));
+    return detail::copy_on_hosts(from, to, common, std::forward<Cx>(completions));
   } else {
-    return copy_anywhere(from, to, common, std::forward<Cx>(completions));
+    return detail::copy_anywhere(from, to, common, std::forward<Cx>(completions));
   }
 }
 }  // namespace detail

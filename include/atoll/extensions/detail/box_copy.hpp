@@ -80,7 +80,7 @@ class arriving_image final : public host_image {
  public:
   arriving_image(std::size_t bytes, std::byte* to, box_runs<Rank> const& runs)
       : host_image(bytes), to_(to), runs_(runs) {}
-  void complete() override { copy_on_host(to_, bytes(), runs_); }
+  void complete() override { detail::copy_on_host(to_, bytes(), runs_); }
 
  private:
   std::byte* to_;
@@ -136,7 +136,7 @@ auto copy_runs_later(atl::engine::memory_place to, atl::engine::memory_place fro
   auto futures = whole->register_all(std::forward<Cx>(cx));
   atl::engine::prepared_box box;
   bool as_one = false;
-  if (image == nullptr && as_one_box(runs, box)) {
+  if (image == nullptr && detail::as_one_box(runs, box)) {
     auto alone = std::make_unique<run_group>(1, whole, nullptr);
     as_one = atl::engine::start_box_copy(to, from, box, alone->completion_of(0));
     if (as_one) alone.release();
@@ -168,10 +168,10 @@ image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool t
   std::size_t bytes = sizeof(T);
   for (std::size_t d = 0; d < Rank; ++d) {
     extents[d] = box[d].extent;
-    on_device[d] = magnitude(to_device ? box[d].to : box[d].from);
+    on_device[d] = detail::magnitude(to_device ? box[d].to : box[d].from);
     bytes *= box[d].extent;
   }
-  auto const in_image = packed_box_strides(extents, on_device);
+  auto const in_image = detail::packed_box_strides(extents, on_device);
   box_dimension device[Rank + 1] = {};
   box_dimension host[Rank + 1] = {};
   for (std::size_t d = 0; d < Rank; ++d) {
@@ -180,7 +180,7 @@ image_ways<Rank> ways_through_image(box_dimension const (&box)[Rank + 1], bool t
     (to_device ? device[d].from : device[d].to) = stride;
     (to_device ? host[d].to : host[d].from) = stride;
   }
-  return {bytes, merge_runs<Rank>(device, sizeof(T)), merge_runs<Rank>(host, sizeof(T))};
+  return {bytes, detail::merge_runs<Rank>(device, sizeof(T)), detail::merge_runs<Rank>(host, sizeof(T))};
 }
 
 /// No copy, of which all hear.
@@ -212,7 +212,7 @@ auto copy_box_by_library(char const* call, box_ends<T, From, To> const& ends,
     bool const to_device = !up::on_host(ends.to);
     bool const from_device = !up::on_host(ends.from);
     if (to_device != from_device) {
-      auto const ways = ways_through_image<T, Rank>(box, to_device);
+      auto const ways = detail::ways_through_image<T, Rank>(box, to_device);
       // An image is made of, or scattered to, memory that is addressed here.
       bool const addressed =
           to_device ? up::end_of(up::owner_word(ends.from), up::address_word(ends.from)).is_here()
@@ -220,21 +220,21 @@ auto copy_box_by_library(char const* call, box_ends<T, From, To> const& ends,
       if (addressed && ways.device.count() < runs.count()) {
         if (to_device) {
           auto image = std::make_unique<host_image>(ways.bytes);
-          copy_on_host(image->bytes(), reinterpret_cast<std::byte const*>(ends.source()), ways.host);
+          detail::copy_on_host(image->bytes(), reinterpret_cast<std::byte const*>(ends.source()), ways.host);
           atl::engine::memory_place const from{0, reinterpret_cast<std::uintptr_t>(image->bytes())};
-          return copy_runs_later(ends.target_place(), from, ways.device, std::move(image), owner,
-                                 std::forward<Cx>(completions));
+          return detail::copy_runs_later(ends.target_place(), from, ways.device, std::move(image), owner,
+                                         std::forward<Cx>(completions));
         }
         std::unique_ptr<host_image> image = std::make_unique<arriving_image<Rank>>(
             ways.bytes, reinterpret_cast<std::byte*>(ends.target()), ways.host);
         atl::engine::memory_place const to{0, reinterpret_cast<std::uintptr_t>(image->bytes())};
-        return copy_runs_later(to, ends.source_place(), ways.device, std::move(image), owner,
-                               std::forward<Cx>(completions));
+        return detail::copy_runs_later(to, ends.source_place(), ways.device, std::move(image), owner,
+                                       std::forward<Cx>(completions));
       }
     }
     if (to_device || from_device) {
-      return copy_runs_later(ends.target_place(), ends.source_place(), runs, {}, owner,
-                             std::forward<Cx>(completions));
+      return detail::copy_runs_later(ends.target_place(), ends.source_place(), runs, {}, owner,
+                                     std::forward<Cx>(completions));
     }
   }
   T* const target = ends.target();
@@ -256,7 +256,8 @@ auto copy_box_by_library(char const* call, box_ends<T, From, To> const& ends,
           up::handed_over<Cx>(completions)));
     }
   }
-  copy_on_host(reinterpret_cast<std::byte*>(target), reinterpret_cast<std::byte const*>(source), runs);
+  detail::copy_on_host(reinterpret_cast<std::byte*>(target), reinterpret_cast<std::byte const*>(source),
+                       runs);
   up::send_remote_completions(owner, completions);
   return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
 }
@@ -272,17 +273,17 @@ auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Ran
   up::check_injection(call);
   box_ends<T, From, To> ends{from, to};
   for (std::size_t d = 0; d < Rank; ++d) {
-    if (box[d].extent == 0) return copy_nothing(owner, std::forward<Cx>(completions));
+    if (box[d].extent == 0) return detail::copy_nothing(owner, std::forward<Cx>(completions));
     ends.to_reach.add(box[d].extent, box[d].to, sizeof(T));
     ends.from_reach.add(box[d].extent, box[d].from, sizeof(T));
   }
-  auto const runs = merge_runs<Rank>(box, sizeof(T));
+  auto const runs = detail::merge_runs<Rank>(box, sizeof(T));
   if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
         [&runs, target = ends.target_place(), source = ends.source_place()](auto& copy) {
           atl::engine::prepared_box whole;
-          if (as_one_box(runs, whole) && copy.as_one(target, source, whole)) return;
+          if (detail::as_one_box(runs, whole) && copy.as_one(target, source, whole)) return;
           std::optional<atl::copy_batch> together;
           if (runs.outer != 0) together.emplace();
           runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
@@ -291,7 +292,7 @@ auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Ran
         },
         owner, std::forward<Cx>(completions));
   } else {
-    return copy_box_by_library(call, ends, box, runs, owner, std::forward<Cx>(completions));
+    return detail::copy_box_by_library(call, ends, box, runs, owner, std::forward<Cx>(completions));
   }
 }
 

@@ -59,7 +59,7 @@ void append_boxes(std::vector<device_box>& boxes, planned_copy<N> const& t, std:
   auto const at = [](std::uint64_t address, std::ptrdiff_t moved) {
     return reinterpret_cast<std::byte*>(address + static_cast<std::uint64_t>(moved));
   };
-  for_each_box(
+  detail::for_each_box(
       t, [&](std::ptrdiff_t dest, std::ptrdiff_t source, std::size_t const* extents, std::size_t dimensions) {
         device_box box{{}, t.dest_memory, t.source_memory};
         if (atl::engine::prepare_box(box.shape, at(t.dest, dest), t.dest_strides.coordinates,

@@ -60,7 +60,7 @@ class device_replay {
       l.sends = true;
       l.straight.first = made.boxes_.size();
       for (auto const& t : r.tasks) {
-        append_boxes(made.boxes_, t, element_bytes);
+        detail::append_boxes(made.boxes_, t, element_bytes);
         l.elements += t.elements();
       }
       l.straight.count = made.boxes_.size() - l.straight.first;
@@ -74,7 +74,7 @@ class device_replay {
     }
     for (auto const& [sender, tasks] : agreed.inbound) {
       if (sender == over.rank_me()) continue;
-      link_with(sender, peers, made.links_).receives = true;
+      detail::link_with(sender, peers, made.links_).receives = true;
     }
     made.own_.value = own;
     made.flags_ = flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer");

@@ -49,8 +49,8 @@ class replay_plan {
               owner != over.rank_me() && (t.piece(element_bytes) < how.pack_below || !addressed(over[owner]));
         }
       }
-      allocate_together([&] { in.make(inbound, element_bytes); }, over, "atl::transfer",
-                        "room for its inbox");
+      detail::allocate_together([&] { in.make(inbound, element_bytes); }, over, "atl::transfer",
+                                "room for its inbox");
     });
     return replay_of(agreed, in, element_bytes, how.always_ready, over);
   }
@@ -143,7 +143,7 @@ class replay_plan {
     }
     for (auto const& [sender, tasks] : agreed.inbound) {
       if (sender == me) continue;
-      replay::link& l = link_with(sender, peers, links);
+      replay::link& l = detail::link_with(sender, peers, links);
       l.receives = true;
       l.receives_straight = std::any_of(tasks.begin(), tasks.end(), [](task const& t) { return !t.packed; });
       l.inbox_in = inbox_bytes(tasks, element_bytes);
@@ -166,8 +166,8 @@ class replay_plan {
   static void prepare(std::vector<atl::engine::prepared_box>& boxes, task const& t, std::byte* region,
                       std::size_t element_bytes) {
     std::byte* const own = region_of(atl::engine::job.rank_me);
-    for_each_box(t, [&](std::ptrdiff_t dest, std::ptrdiff_t source, std::size_t const* extents,
-                        std::size_t dimensions) {
+    detail::for_each_box(t, [&](std::ptrdiff_t dest, std::ptrdiff_t source, std::size_t const* extents,
+                                std::size_t dimensions) {
       atl::engine::prepared_box box;
       if (atl::engine::prepare_box(box, region + t.dest + dest, t.dest_strides.coordinates,
                                    own + t.source + source, t.source_strides.coordinates, extents, dimensions,

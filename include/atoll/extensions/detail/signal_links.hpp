@@ -31,8 +31,8 @@ class signal_links {
                std::size_t lines, upcxx::team const& over, char const* call)
       : lines_(lines), made_(true) {
     std::size_t const count = peers.size() * lines;
-    allocate_together([&] { own_ = segment_array<std::uint64_t, Kind>(gpu, count, call); }, over, call,
-                      "device, or no room for signals there");
+    detail::allocate_together([&] { own_ = segment_array<std::uint64_t, Kind>(gpu, count, call); }, over,
+                              call, "device, or no room for signals there");
     if (count != 0) {
       std::vector<std::uint64_t> const zeros(count, 0);
       upcxx::copy(zeros.data(), own_.get(), count).wait();

@@ -87,7 +87,7 @@ class transfer_plan {
 
   static point<N> block_of(point<N> const& p, point<N> const& extents) {
     point<N> block{};
-    for (int d = 0; d < N; ++d) block[d] = floor_divide(p[d], extents[d]);
+    for (int d = 0; d < N; ++d) block[d] = detail::floor_divide(p[d], extents[d]);
     return block;
   }
   static domain<N> blocks_of(domain<N> const& where, point<N> const& extents) {

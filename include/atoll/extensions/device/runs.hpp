@@ -39,13 +39,13 @@ __device__ void copy_pieces(Scope s, char* to, char const* from, std::size_t pie
 template <class T>
 ATOLL_ANYWHERE std::uint64_t bits_of(T const& value) {
   std::uint64_t bits = 0;
-  memcpy(&bits, &value, sizeof value);
+  ::memcpy(&bits, &value, sizeof value);
   return bits;
 }
 template <class T>
 ATOLL_ANYWHERE T from_bits(std::uint64_t bits) {
   std::remove_const_t<T> value;
-  memcpy(&value, &bits, sizeof value);
+  ::memcpy(&value, &bits, sizeof value);
   return value;
 }
 

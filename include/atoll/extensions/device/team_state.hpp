@@ -184,7 +184,7 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   if (t.view.local_n <= team_view::most_near) std::copy(ranges.begin(), ranges.end(), t.view.near);
   t.view.ranges = ranges.data();
   std::vector<partner> partners(2 * most_rounds);
-  find_partners(t.view, partners.data(), [&](upcxx::intrank_t r) {
+  device::find_partners(t.view, partners.data(), [&](upcxx::intrank_t r) {
     member const theirs = member_of(r);
     place const p{theirs.segment, theirs.words};
     return partner{reinterpret_cast<std::uint64_t>(t.view.find(p, sizeof(team_words))), p};
@@ -334,7 +334,8 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
       s.device_id() == t.device,
       "launch: the stream is of device %d, and the team's allocator is on device %d: kernels run there",
       s.device_id(), t.device);
-  int const most = most_blocks<Compiler, Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
+  int const most =
+      device::most_blocks<Compiler, Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
   if (shape.blocks > static_cast<unsigned>(most)) {
     check_failed(
         "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "

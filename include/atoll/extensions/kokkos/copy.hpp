@@ -40,11 +40,11 @@ requires Kokkos::is_view<View>::value auto end_of(View const& view) {
   static_assert(on_host_space<View>,
                 "atl::kokkos::copy: only its device knows the address of a View in device memory; give "
                 "global_view_of(view, allocator), or a shared_view");
-  return shape_of(view.data(), view);
+  return detail::shape_of(view.data(), view);
 }
 template <class DataType, memory_kind Kind, class Layout>
 auto end_of(shared_view<DataType, Kind, Layout> const& owner) {
-  return shape_of(owner.global_ptr(), owner.view());
+  return detail::shape_of(owner.global_ptr(), owner.view());
 }
 template <class T, std::size_t Rank, memory_kind Kind>
 auto end_of(global_view<T, Rank, Kind> const& view) {
@@ -117,7 +117,7 @@ auto copy_ends(From const& src, To const& dest, Cx&& completions) {
               static_cast<std::ptrdiff_t>(from[r] * sizeof(T))};
   }
   return atl::detail::copy_box<T, rank>("atl::kokkos::copy", src.data, dest.data, box,
-                                        notified_rank(dest.data), std::forward<Cx>(completions));
+                                        detail::notified_rank(dest.data), std::forward<Cx>(completions));
 }
 
 }  // namespace detail

@@ -47,7 +47,7 @@ std::size_t span_of(std::array<std::size_t, Rank> const& extents,
 /// Where the team's device finds the first element; null if it does not reach all.
 template <class T, std::size_t Rank, memory_kind Kind>
 T* reached(device_team const& team, global_view<T, Rank, Kind> const& where) {
-  return team.local(where.data, span_of(where.extents, where.strides));
+  return team.local(where.data, detail::span_of(where.extents, where.strides));
 }
 
 template <class Space, class T, std::size_t Rank, memory_kind Kind>

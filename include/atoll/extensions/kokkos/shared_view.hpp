@@ -42,7 +42,7 @@ class shared_view {
     std::size_t const count = span(extents...);
     memory_ = upcxx::allocate<element_type>(count, alignment);
     if (!memory_) atl::rt::throw_bad_shared_alloc(count * sizeof(element_type), alignment);
-    view_ = make_view<DataType, Layout>(memory_, extents...);
+    view_ = kokkos::make_view<DataType, Layout>(memory_, extents...);
   }
   /// In the segment of `allocator`, which must be active and stay.
   /// @throws bad_shared_alloc when it is exhausted.
@@ -60,7 +60,7 @@ class shared_view {
                     count, sizeof(element_type), allocator.segment_used(), allocator.segment_size());
       throw upcxx::bad_shared_alloc(text);
     }
-    view_ = make_view<DataType, Layout>(memory_, extents...);
+    view_ = kokkos::make_view<DataType, Layout>(memory_, extents...);
   }
   shared_view(shared_view&& other) noexcept { swap(other); }
   shared_view& operator=(shared_view&& other) noexcept {

@@ -121,7 +121,7 @@ auto shape_of(Pointer data, View const& view) {
 
 template <memory_kind Kind, class View>
 auto describe(upcxx::global_ptr<typename View::value_type, Kind> data, View const& view) {
-  auto const shape = shape_of(data, view);
+  auto const shape = detail::shape_of(data, view);
   return global_view<typename View::value_type, decltype(shape)::rank, Kind>{data, shape.extents,
                                                                              shape.strides};
 }
@@ -155,12 +155,12 @@ requires Kokkos::is_view<View>::value auto global_ptr_of(View const& view,
 /// see global_ptr_of for the memory it may be over.
 template <class View>
 requires Kokkos::is_view<View>::value auto global_view_of(View const& view) {
-  return detail::describe(global_ptr_of(view), view);
+  return detail::describe(kokkos::global_ptr_of(view), view);
 }
 template <class View, class Device>
 requires Kokkos::is_view<View>::value auto global_view_of(View const& view,
                                                           upcxx::device_allocator<Device> const& allocator) {
-  return detail::describe(global_ptr_of(view, allocator), view);
+  return detail::describe(kokkos::global_ptr_of(view, allocator), view);
 }
 
 }  // namespace atl::kokkos::inline UPCXX_MODE

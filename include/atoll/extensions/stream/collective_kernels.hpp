@@ -113,7 +113,7 @@ class collective_kernels {
     std::size_t const staged = staging_bytes;
     try {
       auto made = std::make_shared<signal_array<Device::kind>>(
-          make_signals(gpu, (bytes + staged) / sizeof(std::uint64_t), *over_));
+          atl::make_signals(gpu, (bytes + staged) / sizeof(std::uint64_t), *over_));
       for (upcxx::intrank_t r = 0; r < over_->rank_n(); ++r) {
         auto const theirs = made->at(r);
         landing_.push_back({access::owner(theirs), access::address(theirs)});

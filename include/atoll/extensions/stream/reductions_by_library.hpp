@@ -61,13 +61,13 @@ class reductions_by_library {
   void make(upcxx::device_allocator<Device>& gpu, upcxx::team const& over, std::size_t few) {
     constexpr std::size_t least_bytes = 4096;
     constexpr auto kind = static_cast<unsigned>(Device::kind);
-    if (!on_all(engine::can_reduce_in_stream(kind, gpu.device_id()), over)) return;
+    if (!detail::on_all(engine::can_reduce_in_stream(kind, gpu.device_id()), over)) return;
     gpu_ = &gpu;
     bytes_of_rank_ = std::max(few * sizeof(std::uint64_t), least_bytes);
     std::size_t const bytes = bytes_of_rank_ * static_cast<std::size_t>(over.rank_n());
     landing_ = gpu.template allocate<char>(bytes, 256);
     try {
-      if (on_all(!landing_.is_null(), over))
+      if (detail::on_all(!landing_.is_null(), over))
         gather_ = std::make_unique<stream_collectives<Device>>(gpu, over);
     } catch (upcxx::bad_shared_alloc const&) {  // on all ranks
     }

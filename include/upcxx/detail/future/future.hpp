@@ -283,7 +283,7 @@ future<T...> make_ready(U&&... values) noexcept {
   if constexpr (sizeof...(T) == 0) {
     return handle_access::adopt<future<>>(ready_state);
   } else {
-    auto* const c = new_cell<value_cell<T...>>(0, std::uint8_t{0});
+    auto* const c = detail::new_cell<value_cell<T...>>(0, std::uint8_t{0});
     c->construct(std::in_place, std::forward<U>(values)...);
     return handle_access::adopt<future<T...>>(detail::as_bits(c));
   }

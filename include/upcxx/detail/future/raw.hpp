@@ -34,14 +34,14 @@ future<T...> future_adopt(void* raw) noexcept {
 /// Moves a promise into a raw handle.
 template <class... T>
 void* promise_release(promise<T...>&& handle) noexcept {
-  ATOLL_CHECK(is_cell(handle_access::bits(handle)), "promise: it is used after it was moved from");
+  ATOLL_CHECK(detail::is_cell(handle_access::bits(handle)), "promise: it is used after it was moved from");
   return reinterpret_cast<void*>(handle_access::give_up(handle));
 }
 
 /// A raw handle to the state of a promise that the caller keeps.
 template <class... T>
 void* promise_share(promise<T...> const& handle) noexcept {
-  return promise_release(promise<T...>(handle));
+  return detail::promise_release(promise<T...>(handle));
 }
 
 /// Moves a raw handle back into a promise. Consumes it.
@@ -54,7 +54,7 @@ promise<T...> promise_adopt(void* raw) noexcept {
 template <class... T>
 void* promise_require(promise<T...> const& handle) noexcept {
   handle.require_anonymous(1);
-  return promise_share(handle);
+  return detail::promise_share(handle);
 }
 
 /// A new state with one dependency, as raw handle and future: what an operation that is not complete uses.
@@ -68,7 +68,7 @@ template <class... T>
 pending_state<T...> make_pending() noexcept {
   promise<T...> fresh;
   future<T...> result = fresh.get_future();
-  void* const raw = promise_release(std::move(fresh));
+  void* const raw = detail::promise_release(std::move(fresh));
 #if ATOLL_CHECKED
   static_cast<cell*>(raw)->persona = atl::rt::persona_mark(*atl::rt::this_thread().current);
 #endif
@@ -94,7 +94,7 @@ inline void cell_fulfill_and_release(void* raw) noexcept {
 /// Consumes `raw`.
 template <class... T, class... U>
 void cell_fulfill_result_and_release(void* raw, U&&... values) noexcept {
-  promise_adopt<T...>(raw).fulfill_result(std::forward<U>(values)...);
+  detail::promise_adopt<T...>(raw).fulfill_result(std::forward<U>(values)...);
 }
 
 /// As above for a single result of type T that a call returns (constructed without a move).
@@ -106,7 +106,7 @@ void cell_fulfill_call_and_release(void* raw, F&& make_value) noexcept {
               "of its own");
   state->construct(from_call_t{}, std::forward<F>(make_value));
   fut::satisfy(state, 1);
-  release_typed<T>(state);
+  detail::release_typed<T>(state);
 }
 
 /// Drops the reference without fulfilling. Consumes `raw`. Null is allowed.

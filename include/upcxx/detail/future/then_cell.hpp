@@ -96,7 +96,7 @@ struct then_cell<Fn, future<R...>, T...> : value_cell<R...> {
       end_callback(self);
     }
     self->end_results();
-    free_cell(self);
+    detail::free_cell(self);
   }
 
   static constexpr fut::cell_ops ops_table{&destroy, &run, &complete, &end_callback};

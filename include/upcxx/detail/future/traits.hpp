@@ -110,16 +110,16 @@ struct callback_traits {
   /// Runs the callback on the results of a ready cell (unused when there are no elements).
   static decltype(auto) run(Fn& callback, [[maybe_unused]] cell* source) {
     if constexpr (sizeof...(T) == 0) {
-      return call(static_cast<callee>(callback));
+      return detail::call(static_cast<callee>(callback));
     } else {
-      return run_with(callback, results_of<T...>(source), std::index_sequence_for<T...>{});
+      return run_with(callback, detail::results_of<T...>(source), std::index_sequence_for<T...>{});
     }
   }
 
  private:
   template <class Results, std::size_t... Indices>
   static decltype(auto) run_with(Fn& callback, Results const& arguments, std::index_sequence<Indices...>) {
-    return call(static_cast<callee>(callback), arguments.template get<Indices>()...);
+    return detail::call(static_cast<callee>(callback), arguments.template get<Indices>()...);
   }
 };
 

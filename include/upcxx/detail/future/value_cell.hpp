@@ -95,7 +95,7 @@ struct value_cell : cell {
   static void destroy(cell* c) noexcept {
     auto* const self = static_cast<value_cell*>(c);
     self->end_results();
-    free_cell(self);
+    detail::free_cell(self);
   }
 
   static constexpr fut::cell_ops ops_table{&destroy, nullptr, nullptr, nullptr};

@@ -74,7 +74,7 @@ struct when_all_input<future<U...>> {
     if constexpr (sizeof...(U) == 0) {
       return parts();
     } else {
-      return all_of(results_of<U...>(ready), std::index_sequence_for<U...>{});
+      return all_of(detail::results_of<U...>(ready), std::index_sequence_for<U...>{});
     }
   }
   template <class Results, std::size_t... Indices>
@@ -137,8 +137,8 @@ struct when_all_cell<Carrier, future<R...>, Input...> : value_cell<R...> {
       self->forward_to(self->inputs.template slot<static_cast<std::size_t>(Carrier)>().node.source);
     } else if constexpr (sizeof...(R) != 0) {
       [self]<std::size_t... Indices>(std::index_sequence<Indices...>) {
-        construct_from_parts(static_cast<base*>(self),
-                             std::tuple_cat(self->inputs.template slot<Indices>().get()...));
+        detail::construct_from_parts(static_cast<base*>(self),
+                                     std::tuple_cat(self->inputs.template slot<Indices>().get()...));
       }
       (std::index_sequence_for<Input...>{});
     }
@@ -156,7 +156,7 @@ struct when_all_cell<Carrier, future<R...>, Input...> : value_cell<R...> {
       self->end_inputs();
     }
     self->end_results();
-    free_cell(self);
+    detail::free_cell(self);
   }
 
   static constexpr fut::cell_ops ops_table{&destroy, nullptr, &complete, nullptr};

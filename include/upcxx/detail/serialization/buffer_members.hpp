@@ -13,18 +13,18 @@ void writer::write(T const& object) {
 
 template <typename Iter>
 std::size_t writer::write_sequence(Iter begin, Iter end) {
-  return write_range<typename std::iterator_traits<Iter>::value_type>(*this, begin, end, npos);
+  return detail::write_range<typename std::iterator_traits<Iter>::value_type>(*this, begin, end, npos);
 }
 
 template <typename Iter>
 std::size_t writer::write_sequence(Iter begin, Iter end, std::size_t count) {
-  return write_range<typename std::iterator_traits<Iter>::value_type>(*this, begin, end, count);
+  return detail::write_range<typename std::iterator_traits<Iter>::value_type>(*this, begin, end, count);
 }
 
 template <typename T>
 deserialized_t<T> reader::read() {
   static_assert(!std::is_array_v<T>, "read<T> returns by value, which arrays cannot be: use read_into");
-  return read_value<T>(*this);
+  return detail::read_value<T>(*this);
 }
 
 /// Raw memory is named by a pointer to void or to something whose lifetime needs no end.
@@ -48,7 +48,7 @@ deserialized_t<T>* read_optional(reader& r, std::optional<deserialized_t<T>>& st
   if constexpr (requires { codec_of<T>::read_to(r, optional_storage<D>(storage)); }) {
     return codec_of<T>::read_to(r, optional_storage<D>(storage));
   } else if constexpr (std::is_move_constructible_v<D>) {
-    return std::addressof(storage.emplace(read_value<T>(r)));
+    return std::addressof(storage.emplace(detail::read_value<T>(r)));
   } else {
     static_assert(std::is_default_constructible_v<D> && is_trivially_serializable<wire_t<T>>::value,
                   "this type can be put into an optional neither by a move nor by a storage handle");
@@ -59,7 +59,7 @@ deserialized_t<T>* read_optional(reader& r, std::optional<deserialized_t<T>>& st
 template <typename T, typename Place>
 deserialized_array_t<T>* reader::read_into(Place* storage) {
   require_raw_place<Place>();
-  read_any<T>(*this, storage);
+  detail::read_any<T>(*this, storage);
   return std::launder(static_cast<deserialized_array_t<T>*>(static_cast<void*>(storage)));
 }
 
@@ -67,7 +67,7 @@ template <typename T, typename U>
 deserialized_t<T>* reader::read_into(std::optional<U>& storage) {
   static_assert(std::is_same_v<U, deserialized_t<T>>,
                 "read_into: the optional must hold deserialized_type_t<T>");
-  return read_optional<T>(*this, storage);
+  return detail::read_optional<T>(*this, storage);
 }
 
 template <typename T, typename Storage>
@@ -76,7 +76,7 @@ requires is_storage_handle<std::remove_cvref_t<Storage>> deserialized_t<T>
   if constexpr (requires { codec_of<T>::read_to(*this, storage); }) {
     return codec_of<T>::read_to(*this, storage);
   } else {
-    return storage.construct(read_value<T>(*this));
+    return storage.construct(detail::read_value<T>(*this));
   }
 }
 
@@ -86,16 +86,16 @@ deserialized_t<T>* reader::read_sequence_into(Place* storage, std::size_t count)
   using D = std::remove_const_t<deserialized_t<T>>;
   D* const first = static_cast<D*>(static_cast<void*>(storage));
   if constexpr (is_trivially_serializable<T>::value) {
-    read_block<T>(*this, first, count);
+    detail::read_block<T>(*this, first, count);
   } else {
-    for (std::size_t i = 0; i < count; ++i) deserialize_into<T>(*this, first + i);
+    for (std::size_t i = 0; i < count; ++i) detail::deserialize_into<T>(*this, first + i);
   }
   return first;
 }
 
 template <typename T, typename OutIter>
 void reader::read_sequence_into_iterator(OutIter into, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i, ++into) *into = read_value<T>(*this);
+  for (std::size_t i = 0; i < count; ++i, ++into) *into = detail::read_value<T>(*this);
 }
 
 template <typename T>
@@ -126,13 +126,13 @@ template <typename T, typename Target>
 deserialized_array_t<T>* reader::read_overwrite(Target&& target) {
   if constexpr (is_optional<std::remove_reference_t<Target>> &&
                 !std::is_same_v<std::remove_reference_t<Target>, deserialized_array_t<T>>) {
-    return read_optional<T>(*this, target);
+    return detail::read_optional<T>(*this, target);
   } else {
     using D = std::remove_const_t<deserialized_array_t<T>>;
     using element = std::remove_all_extents_t<D>;
-    void* const place = overwritten<D>(target);
-    destroy_elements(static_cast<element*>(place), sizeof(D) / sizeof(element));
-    read_any<T>(*this, place);
+    void* const place = detail::overwritten<D>(target);
+    detail::destroy_elements(static_cast<element*>(place), sizeof(D) / sizeof(element));
+    detail::read_any<T>(*this, place);
     return std::launder(static_cast<deserialized_array_t<T>*>(place));
   }
 }
@@ -144,11 +144,11 @@ deserialized_t<T>* reader::read_sequence_overwrite(Place* storage, std::size_t c
                 "overwrite: the existing objects are not of the type that the written ones deserialize to");
   D* const first = static_cast<D*>(static_cast<void*>(storage));
   if constexpr (is_trivially_serializable<T>::value && std::is_trivially_destructible_v<D>) {
-    read_block<T>(*this, first, count);
+    detail::read_block<T>(*this, first, count);
   } else {
     for (std::size_t i = 0; i < count; ++i) {
       std::destroy_at(first + i);
-      deserialize_into<T>(*this, first + i);
+      detail::deserialize_into<T>(*this, first + i);
     }
   }
   return first;

@@ -58,7 +58,7 @@ void rebuild_subobject(reader& r, T& object) {
 template <typename T>
 void rebuild_array(reader& r, T& array) {
   if constexpr (std::is_array_v<T>) {
-    for (auto& part : array) rebuild_array(r, part);
+    for (auto& part : array) detail::rebuild_array(r, part);
   } else {
     if constexpr (!std::is_trivially_destructible_v<T>) std::destroy_at(std::addressof(array));
     codec<T>::read(r, std::addressof(array));
@@ -128,7 +128,7 @@ struct field_visitors<Class, std::index_sequence<Indices...>> {
     writer& w;
     template <typename... M, typename... E>
     void operator()(type_list<M...>, E const&... e) const {
-      if constexpr (ok<M...>) (detail::write_any(w, wire_object(e)), ...);
+      if constexpr (ok<M...>) (detail::write_any(w, detail::wire_object(e)), ...);
     }
   };
 
@@ -140,14 +140,14 @@ struct field_visitors<Class, std::index_sequence<Indices...>> {
     }
     template <typename B>
     void one(base_ref<B> base) const {
-      rebuild_subobject<B>(r, base.get_mutable());
+      detail::rebuild_subobject<B>(r, base.get_mutable());
     }
     template <typename M>
     requires(!is_base_ref<M>) void one(M& member) const {
       if constexpr (std::is_array_v<M>) {
-        rebuild_array(r, member);
+        detail::rebuild_array(r, member);
       } else {
-        rebuild_subobject<M>(r, member);
+        detail::rebuild_subobject<M>(r, member);
       }
     }
   };
@@ -157,7 +157,7 @@ struct field_visitors<Class, std::index_sequence<Indices...>> {
     template <typename... M, typename... E>
     std::size_t operator()(type_list<M...>, E const&... e) const {
       std::size_t at = start;
-      if constexpr (ok<M...>) ((at = at == npos ? npos : any_bound(at, wire_object(e))), ...);
+      if constexpr (ok<M...>) ((at = at == npos ? npos : detail::any_bound(at, detail::wire_object(e))), ...);
       return at;
     }
   };
@@ -166,7 +166,7 @@ struct field_visitors<Class, std::index_sequence<Indices...>> {
   static constexpr std::size_t static_bound(type_list<M...>) {
     std::size_t sum = 0;
     if constexpr (ok<M...>)
-      ((sum = add_bounds(sum, any_static_bound<typename field<M, Indices>::wire>())), ...);
+      ((sum = detail::add_bounds(sum, any_static_bound<typename field<M, Indices>::wire>())), ...);
     return sum;
   }
 };
@@ -221,7 +221,7 @@ struct fields_codec : reads_in_place<fields_codec<T>, T> {
   template <typename U>
   using members_of = decltype(access::parts(std::declval<U&>())(list_fields()));
   template <typename U>
-  using visitors = field_visitors<U, decltype(indices_of(std::declval<members_of<U>>()))>;
+  using visitors = field_visitors<U, decltype(detail::indices_of(std::declval<members_of<U>>()))>;
 };
 
 // --- UPCXX_SERIALIZED_VALUES
@@ -250,7 +250,7 @@ struct write_values {
   writer& w;
   template <typename... E>
   void operator()(E const&... e) const {
-    (detail::serialize(w, wire_object(e)), ...);
+    (detail::serialize(w, detail::wire_object(e)), ...);
   }
 };
 
@@ -260,7 +260,7 @@ template <typename T, typename... V>
 struct values_functions<T, type_list<V...>> {
   static constexpr std::size_t static_bound() {
     std::size_t sum = 0;
-    ((sum = add_bounds(sum, static_bound_v<V>)), ...);
+    ((sum = detail::add_bounds(sum, static_bound_v<V>)), ...);
     return sum;
   }
 

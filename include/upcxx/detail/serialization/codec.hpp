@@ -54,7 +54,7 @@ constexpr std::size_t bound_after(std::size_t at, T const& object) {
 /// Upper bound of the position after all `objects`, written in order from `start`; npos if not cheap to know.
 template <typename... T>
 constexpr std::size_t serialized_bound(std::size_t start, T const&... objects) {
-  ((start = bound_after(start, objects)), ...);
+  ((start = detail::bound_after(start, objects)), ...);
   return start;
 }
 
@@ -122,7 +122,7 @@ class temporary {
   explicit temporary(reader& r) : object_(codec_of<T>::read(r, memory_.get())) {}
   temporary(temporary const&) = delete;
   temporary& operator=(temporary const&) = delete;
-  ~temporary() { destroy_deserialized<T>(object_); }
+  ~temporary() { detail::destroy_deserialized<T>(object_); }
 
   type& operator*() noexcept { return *object_; }
 
@@ -179,7 +179,7 @@ struct trivial_codec {
   static constexpr std::size_t static_bound = wire_size<T> == 0 ? 0 : wire_size<T> + wire_alignment<T> - 1;
 
   static constexpr std::size_t bound(std::size_t start, T const&) {
-    return align_up(start, wire_alignment<T>) + wire_size<T>;
+    return detail::align_up(start, wire_alignment<T>) + wire_size<T>;
   }
 
   static void write(writer& w, T const& object) {
@@ -313,13 +313,13 @@ std::byte const* take_block(reader& r, std::size_t count) {
 
 template <typename T>
 void read_block(reader& r, void* raw, std::size_t count) {
-  if (std::byte const* bytes = take_block<T>(r, count)) std::memcpy(raw, bytes, count * wire_size<T>);
+  if (std::byte const* bytes = detail::take_block<T>(r, count)) std::memcpy(raw, bytes, count * wire_size<T>);
 }
 
 /// Position after `count` trivially serializable elements from `at`.
 template <typename T>
 constexpr std::size_t block_end(std::size_t at, std::size_t count) {
-  return count == 0 ? at : align_up(at, wire_alignment<T>) + count * wire_size<T>;
+  return count == 0 ? at : detail::align_up(at, wire_alignment<T>) + count * wire_size<T>;
 }
 
 /// One object, or every element of an array of any rank.
@@ -328,9 +328,9 @@ void write_any(writer& w, T const& object) {
   if constexpr (std::is_array_v<T>) {
     using element = std::remove_cv_t<std::remove_all_extents_t<T>>;
     if constexpr (is_trivially_serializable<element>::value) {
-      write_block(w, reinterpret_cast<element const*>(&object), sizeof(T) / sizeof(element));
+      detail::write_block(w, reinterpret_cast<element const*>(&object), sizeof(T) / sizeof(element));
     } else {
-      for (auto const& part : object) write_any(w, part);
+      for (auto const& part : object) detail::write_any(w, part);
     }
   } else {
     detail::serialize(w, object);
@@ -344,13 +344,14 @@ void read_any(reader& r, void* raw) {
     using element = std::remove_cv_t<std::remove_all_extents_t<T>>;
     constexpr std::size_t count = sizeof(T) / sizeof(element);
     if constexpr (is_trivially_serializable<element>::value) {
-      read_block<element>(r, raw, count);
+      detail::read_block<element>(r, raw, count);
     } else {
       using result = std::remove_cv_t<deserialized_t<element>>;
-      for (std::size_t i = 0; i < count; ++i) deserialize_into<element>(r, static_cast<result*>(raw) + i);
+      for (std::size_t i = 0; i < count; ++i)
+        detail::deserialize_into<element>(r, static_cast<result*>(raw) + i);
     }
   } else {
-    deserialize_into<T>(r, raw);
+    detail::deserialize_into<T>(r, raw);
   }
 }
 
@@ -360,7 +361,7 @@ constexpr std::size_t any_static_bound() {
   if constexpr (std::is_array_v<T> && is_trivially_serializable<element>::value) {
     return wire_size<element> == 0 ? 0 : sizeof(T) + wire_alignment<element> - 1;  // one block
   } else {
-    return multiply_bound(static_bound_v<element>, sizeof(T) / sizeof(element));
+    return detail::multiply_bound(static_bound_v<element>, sizeof(T) / sizeof(element));
   }
 }
 
@@ -369,11 +370,11 @@ constexpr std::size_t any_bound(std::size_t at, T const& object) {
   if constexpr (!std::is_array_v<T>) {
     return detail::bound_after(at, object);
   } else if constexpr (any_static_bound<T>() != npos) {
-    return add_bounds(at, any_static_bound<T>());
+    return detail::add_bounds(at, any_static_bound<T>());
   } else {
     for (auto const& part : object) {
       if (at == npos) return npos;
-      at = any_bound(at, part);
+      at = detail::any_bound(at, part);
     }
     return at;
   }
@@ -385,7 +386,7 @@ template <typename T, typename Range>
 constexpr std::size_t range_bound(std::size_t at, Range const& range, std::size_t count) {
   if (at == npos) return npos;
   if constexpr (is_trivially_serializable<T>::value) {
-    return block_end<T>(at, count);
+    return detail::block_end<T>(at, count);
   } else if constexpr (static_bound_v<T> != npos) {
     return at + count * static_bound_v<T>;
   } else {
@@ -411,7 +412,7 @@ std::size_t write_range(writer& w, Iter begin, Iter end, std::size_t count) {
     return 0;
   } else if constexpr (is_block_of<T, Iter>) {
     if (count == npos) count = static_cast<std::size_t>(end - begin);
-    if (count != 0) write_block<T>(w, std::to_address(begin), count);
+    if (count != 0) detail::write_block<T>(w, std::to_address(begin), count);
     return count;
   } else {
     if constexpr (std::random_access_iterator<Iter>) {
@@ -457,7 +458,7 @@ class deserialized_element {
   deserialized_element& operator=(deserialized_element const&) = delete;
   // Nearly all function objects and many arguments need no destruction, and so no function to compile.
   ~deserialized_element() requires(is_trivially_serializable<wire_t<T>>::value) = default;
-  ~deserialized_element() { destroy_deserialized<T>(std::addressof(const_cast<object&>(get()))); }
+  ~deserialized_element() { detail::destroy_deserialized<T>(std::addressof(const_cast<object&>(get()))); }
 
   type& get() noexcept { return *std::launder(reinterpret_cast<type*>(bytes_)); }
 
@@ -483,7 +484,7 @@ class deserialized_elements<std::index_sequence<Indices...>, T...>
 
   template <std::size_t Index>
   auto& get() noexcept {
-    return element_at<Index>(*this);
+    return detail::element_at<Index>(*this);
   }
 
   /// Calls `function` with the objects as rvalues.

@@ -19,11 +19,11 @@ struct set_element {
   static constexpr bool serializable = detail::serializable<Key>();
   static constexpr std::size_t static_bound() { return static_bound_v<Key>; }
   static constexpr std::size_t minimum() { return minimum_wire_size<Key>(); }
-  static constexpr std::size_t bound(std::size_t at, Key const& key) { return bound_after(at, key); }
-  static void write(writer& w, Key const& key) { serialize(w, key); }
+  static constexpr std::size_t bound(std::size_t at, Key const& key) { return detail::bound_after(at, key); }
+  static void write(writer& w, Key const& key) { detail::serialize(w, key); }
   template <typename D>
   static void append(reader& r, D& container) {
-    container.emplace_hint(container.end(), read_value<Key>(r));
+    container.emplace_hint(container.end(), detail::read_value<Key>(r));
   }
 };
 
@@ -31,7 +31,9 @@ struct set_element {
 template <typename Key, typename T>
 struct map_element {
   static constexpr bool serializable = detail::serializable<Key>() && detail::serializable<T>();
-  static constexpr std::size_t static_bound() { return add_bounds(static_bound_v<Key>, static_bound_v<T>); }
+  static constexpr std::size_t static_bound() {
+    return detail::add_bounds(static_bound_v<Key>, static_bound_v<T>);
+  }
   static constexpr std::size_t minimum() { return minimum_wire_size<Key>() + minimum_wire_size<T>(); }
   static constexpr std::size_t bound(std::size_t at, std::pair<Key const, T> const& element) {
     return detail::serialized_bound(at, element.first, element.second);
@@ -42,8 +44,8 @@ struct map_element {
   }
   template <typename D>
   static void append(reader& r, D& container) {
-    auto key = read_value<Key>(r);
-    container.emplace_hint(container.end(), std::move(key), read_value<T>(r));
+    auto key = detail::read_value<Key>(r);
+    container.emplace_hint(container.end(), std::move(key), detail::read_value<T>(r));
   }
 };
 
@@ -71,18 +73,18 @@ struct ordered_codec : reads_by_value<ordered_codec<Container, D, Element, Compa
 
   static constexpr std::size_t bound(std::size_t at, Container const& object) {
     at = detail::serialized_bound(at, object.key_comp(), object.get_allocator());
-    return node_container_bound<Element>(bound_of_count(at), object);
+    return detail::node_container_bound<Element>(bound_of_count(at), object);
   }
   static void write(writer& w, Container const& object) {
     detail::serialize(w, object.key_comp());
     detail::serialize(w, object.get_allocator());
-    write_count(w, object.size());
+    detail::write_count(w, object.size());
     for (auto const& element : object) Element::write(w, element);
   }
   static D value(reader& r) {
-    auto const compare = read_value<Compare>(r);
-    auto const allocator = read_value<Allocator>(r);
-    std::size_t const count = read_count(r, Element::minimum());
+    auto const compare = detail::read_value<Compare>(r);
+    auto const allocator = detail::read_value<Allocator>(r);
+    std::size_t const count = detail::read_count(r, Element::minimum());
     D result(compare, allocator);
     for (std::size_t i = 0; i < count; ++i) Element::append(r, result);
     return result;
@@ -98,20 +100,20 @@ struct unordered_codec : reads_by_value<unordered_codec<Container, D, Element, H
 
   static constexpr std::size_t bound(std::size_t at, Container const& object) {
     at = detail::serialized_bound(at, object.hash_function(), object.key_eq(), object.get_allocator());
-    return node_container_bound<Element>(bound_of_count(at), object);
+    return detail::node_container_bound<Element>(bound_of_count(at), object);
   }
   static void write(writer& w, Container const& object) {
     detail::serialize(w, object.hash_function());
     detail::serialize(w, object.key_eq());
     detail::serialize(w, object.get_allocator());
-    write_count(w, object.size());
+    detail::write_count(w, object.size());
     for (auto const& element : object) Element::write(w, element);
   }
   static D value(reader& r) {
-    auto const hash = read_value<Hash>(r);
-    auto const equal = read_value<Equal>(r);
-    auto const allocator = read_value<Allocator>(r);
-    std::size_t const count = read_count(r, Element::minimum());
+    auto const hash = detail::read_value<Hash>(r);
+    auto const equal = detail::read_value<Equal>(r);
+    auto const allocator = detail::read_value<Allocator>(r);
+    std::size_t const count = detail::read_count(r, Element::minimum());
     D result(count, hash, equal, allocator);
     for (std::size_t i = 0; i < count; ++i) Element::append(r, result);
     return result;

@@ -37,13 +37,13 @@ inline constexpr bool copies_from_message =
 /// The elements of a block in the message.
 template <typename T>
 T const* elements_in_place(reader& r, std::size_t count) {
-  return reinterpret_cast<T const*>(take_block<T>(r, count));
+  return reinterpret_cast<T const*>(detail::take_block<T>(r, count));
 }
 
 /// Elements that lie in a message when they are not all there yet.
 template <typename D, typename T, typename Allocator>
 D value_of_growing(reader& r, std::size_t count, Allocator const& allocator) {
-  T const* const first = elements_in_place<T>(r, count);
+  T const* const first = detail::elements_in_place<T>(r, count);
   std::size_t const begin = r.offset() - count * sizeof(T);
   D result(allocator);
   result.reserve(count);
@@ -64,14 +64,14 @@ struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator
   static constexpr std::size_t static_bound = npos;
 
   static constexpr std::size_t bound(std::size_t at, Container const& object) {
-    return range_bound<T>(bound_of_count(detail::bound_after(at, object.get_allocator())), object,
-                          object.size());
+    return detail::range_bound<T>(detail::bound_of_count(detail::bound_after(at, object.get_allocator())),
+                                  object, object.size());
   }
 
   static void write(writer& w, Container const& object) {
     detail::serialize(w, object.get_allocator());
-    write_count(w, object.size());
-    write_range<T>(w, object.begin(), object.end(), object.size());
+    detail::write_count(w, object.size());
+    detail::write_range<T>(w, object.begin(), object.end(), object.size());
   }
 
   /// May the elements be copied after everything else, when the message has been shown to its target? Growing a
@@ -87,24 +87,24 @@ struct sequence_codec : reads_by_value<sequence_codec<Container, D, T, Allocator
   /// Everything but the elements, for which there is room at the end then.
   static void write_but_elements(writer& w, Container const& object) requires(may_follow) {
     detail::serialize(w, object.get_allocator());
-    write_count(w, object.size());
+    detail::write_count(w, object.size());
     w.place(object.size() * sizeof(T), alignof(T));
   }
 
   static D value(reader& r) {
-    auto const allocator = read_value<Allocator>(r);
-    std::size_t const count = read_count(r, minimum_wire_size<T>());
+    auto const allocator = detail::read_value<Allocator>(r);
+    std::size_t const count = detail::read_count(r, minimum_wire_size<T>());
     if constexpr (may_follow) {
       if (r.growing()) [[unlikely]]
-        return value_of_growing<D, T>(r, count, allocator);
+        return detail::value_of_growing<D, T>(r, count, allocator);
     }
     if constexpr (copies_from_message<T>) {
-      T const* const first = elements_in_place<T>(r, count);
+      T const* const first = detail::elements_in_place<T>(r, count);
       return D(first, first + count, allocator);  // one allocation, one copy, nothing filled first
     } else {
       D result(allocator);
       if constexpr (requires { result.reserve(count); }) result.reserve(count);
-      for (std::size_t i = 0; i < count; ++i) result.emplace_back(read_value<T>(r));
+      for (std::size_t i = 0; i < count; ++i) result.emplace_back(detail::read_value<T>(r));
       return result;
     }
   }
@@ -133,13 +133,13 @@ struct std_codec<std::forward_list<T, A>>
     detail::serialize(w, object.get_allocator());
     auto const count = static_cast<std::size_t>(std::distance(object.begin(), object.end()));
     write_count(w, count);
-    write_range<T>(w, object.begin(), object.end(), count);
+    detail::write_range<T>(w, object.begin(), object.end(), count);
   }
   static deserialized_type value(reader& r) {
-    deserialized_type result(read_value<A>(r));
-    std::size_t const count = read_count(r, minimum_wire_size<T>());
+    deserialized_type result(detail::read_value<A>(r));
+    std::size_t const count = detail::read_count(r, minimum_wire_size<T>());
     auto last = result.before_begin();
-    for (std::size_t i = 0; i < count; ++i) last = result.emplace_after(last, read_value<T>(r));
+    for (std::size_t i = 0; i < count; ++i) last = result.emplace_after(last, detail::read_value<T>(r));
     return result;
   }
 };
@@ -155,13 +155,13 @@ struct std_codec<std::basic_string<Char, Traits, A>>
   static constexpr std::size_t static_bound = npos;
 
   static constexpr std::size_t bound(std::size_t at, string const& object) {
-    at = bound_of_count(detail::bound_after(at, object.get_allocator()));
+    at = detail::bound_of_count(detail::bound_after(at, object.get_allocator()));
     return at == npos ? npos : align_up(at, alignof(Char)) + object.size() * sizeof(Char);
   }
 
   static void write(writer& w, string const& object) {
     detail::serialize(w, object.get_allocator());
-    write_count(w, object.size());
+    detail::write_count(w, object.size());
     if (!object.empty()) {
       std::memcpy(w.place(object.size() * sizeof(Char), alignof(Char)), object.data(),
                   object.size() * sizeof(Char));
@@ -169,7 +169,7 @@ struct std_codec<std::basic_string<Char, Traits, A>>
   }
 
   static deserialized_type value(reader& r) {
-    auto const allocator = read_value<A>(r);
+    auto const allocator = detail::read_value<A>(r);
     std::size_t const count = read_count(r, sizeof(Char));
     if (count == 0) return deserialized_type(allocator);
     return deserialized_type(reinterpret_cast<Char const*>(r.take(count, sizeof(Char), alignof(Char))), count,

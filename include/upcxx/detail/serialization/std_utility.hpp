@@ -25,16 +25,16 @@ struct product_codec : reads_by_value<product_codec<Product, D, T...>, D> {
 
   static constexpr std::size_t sum_of_bounds() {
     std::size_t sum = 0;
-    ((sum = add_bounds(sum, static_bound_v<T>)), ...);
+    ((sum = detail::add_bounds(sum, static_bound_v<T>)), ...);
     return sum;
   }
   static constexpr std::size_t static_bound = sum_of_bounds();
 
   static constexpr std::size_t bound(std::size_t at, Product const& object) {
-    return each(object, [at](auto const&... element) { return serialized_bound(at, element...); });
+    return each(object, [at](auto const&... element) { return detail::serialized_bound(at, element...); });
   }
   static void write(writer& w, Product const& object) {
-    each(object, [&w](auto const&... element) { (serialize(w, element), ...); });
+    each(object, [&w](auto const&... element) { (detail::serialize(w, element), ...); });
   }
   static D value(reader& r) {
     temporary_elements elements(r);
@@ -76,10 +76,10 @@ template <typename T, std::size_t N>
 struct array_codec : reads_in_place<array_codec<T, N>, std::array<mapped_t<T>, N>> {
   static constexpr bool serializable = detail::serializable<T>();
   using deserialized_type = std::array<mapped_t<T>, N>;
-  static constexpr std::size_t static_bound = multiply_bound(static_bound_v<T>, N);
+  static constexpr std::size_t static_bound = detail::multiply_bound(static_bound_v<T>, N);
 
   static constexpr std::size_t bound(std::size_t at, std::array<T, N> const& object) {
-    return range_bound<std::remove_const_t<T>>(at, object, N);
+    return detail::range_bound<std::remove_const_t<T>>(at, object, N);
   }
   static void write(writer& w, std::array<T, N> const& object) {
     for (T const& element : object) detail::serialize(w, element);
@@ -87,7 +87,7 @@ struct array_codec : reads_in_place<array_codec<T, N>, std::array<mapped_t<T>, N
   static deserialized_type* read(reader& r, void* raw) {
     using element = std::remove_const_t<mapped_t<T>>;
     // An array is its elements; building them where they are needs neither a default constructor nor moves.
-    for (std::size_t i = 0; i < N; ++i) deserialize_into<T>(r, static_cast<element*>(raw) + i);
+    for (std::size_t i = 0; i < N; ++i) detail::deserialize_into<T>(r, static_cast<element*>(raw) + i);
     return std::launder(static_cast<deserialized_type*>(raw));
   }
 };

@@ -39,7 +39,7 @@ struct std_codec<std::optional<T>> {
   using deserialized_type = std::optional<mapped_t<T>>;
   static constexpr std::size_t static_bound_of_both() {
     if constexpr (serializable) {
-      return add_bounds(1, static_bound_v<T>);
+      return detail::add_bounds(1, static_bound_v<T>);
     } else {
       return npos;
     }
@@ -51,12 +51,12 @@ struct std_codec<std::optional<T>> {
     return object.has_value() ? detail::bound_after<T>(at, *object) : at;
   }
   static void write(writer& w, std::optional<T> const& object) {
-    write_flag(w, object.has_value());
+    detail::write_flag(w, object.has_value());
     if (object.has_value()) detail::serialize<T>(w, *object);
   }
   static deserialized_type* read(reader& r, void* raw) {
     auto* const object = ::new (raw) deserialized_type();
-    if (read_flag(r)) read_optional<T>(r, *object);  // in place: what is held need not be movable
+    if (read_flag(r)) detail::read_optional<T>(r, *object);  // in place: what is held need not be movable
     return object;
   }
   static deserialized_type value(reader& r) {
@@ -64,7 +64,7 @@ struct std_codec<std::optional<T>> {
                   "this type is not MoveConstructible and so cannot be returned by value: use read_into, "
                   "deserialize_into or a view");
     deserialized_type object;
-    if (read_flag(r)) read_optional<T>(r, object);
+    if (read_flag(r)) detail::read_optional<T>(r, object);
     return object;
   }
 };
@@ -102,14 +102,14 @@ struct std_codec<std::unique_ptr<T, std::default_delete<T>>> {
   static constexpr std::size_t bound(std::size_t, owner const&) { return npos; }
 
   static void write(writer& w, owner const& object) {
-    write_flag(w, object != nullptr);
+    detail::write_flag(w, object != nullptr);
     if (object != nullptr) detail::serialize<T>(w, *object);
   }
   static deserialized_type value(reader& r) {
     using object = std::remove_const_t<mapped_t<T>>;
     if (!read_flag(r)) return deserialized_type();
     if constexpr (deletes_itself<object>) {
-      return deserialized_type(new object(read_value<T>(r)));
+      return deserialized_type(new object(detail::read_value<T>(r)));
     } else {  // constructed in its place: it need not be movable
       struct memory {
         object* place = std::allocator<object>().allocate(1);
@@ -159,7 +159,7 @@ struct std_codec<std::variant<T...>>
 
   static constexpr std::size_t bound(std::size_t at, variant const& object) {
     at = detail::bound_after(at, index_type());
-    return std::visit([at](auto const& held) { return bound_after(at, held); }, object);
+    return std::visit([at](auto const& held) { return detail::bound_after(at, held); }, object);
   }
   static void write(writer& w, variant const& object) {
     std::visit(
@@ -177,7 +177,7 @@ struct std_codec<std::variant<T...>>
   template <std::size_t Index>
   static deserialized_type make(reader& r) {
     return deserialized_type(std::in_place_index<Index>,
-                             read_value<std::variant_alternative_t<Index, variant>>(r));
+                             detail::read_value<std::variant_alternative_t<Index, variant>>(r));
   }
   template <std::size_t... Indices>
   static deserialized_type read_alternative(reader& r, std::size_t index, std::index_sequence<Indices...>) {
@@ -202,8 +202,8 @@ struct std_codec<Path> : reads_by_value<std_codec<Path>, Path> {
   static constexpr std::size_t bound(std::size_t at, Path const& object) {
     return detail::bound_after(at, object.native());
   }
-  static void write(writer& w, Path const& object) { serialize(w, object.native()); }
-  static Path value(reader& r) { return Path(read_value<typename Path::string_type>(r)); }
+  static void write(writer& w, Path const& object) { detail::serialize(w, object.native()); }
+  static Path value(reader& r) { return Path(detail::read_value<typename Path::string_type>(r)); }
 };
 
 }  // namespace upcxx::inline UPCXX_MODE::detail
