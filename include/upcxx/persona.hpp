@@ -39,7 +39,7 @@ class persona : private atl::rt::persona_state {
   /// As `lpc_ff`, and returns a future of the result, owned by the caller's current persona.
   ///
   /// @return    future of the decayed result; of a reference for an lvalue reference;
-  ///            the values of a future result.
+  ///            the values of a future result. It is never ready if nobody can make that one ready any more.
   template <typename Func>
   ATOLL_NODISCARD_FUTURE auto lpc(Func&& func) {
     return detail::enqueue_lpc_round_trip(*this, std::forward<Func>(func));

@@ -218,6 +218,28 @@ TEST_F(persona_test, calls_sent_from_calls_run_later) {
   EXPECT_FALSE(nested);
 }
 
+// Checked builds would stop at the end of the persona if it were still to hear of the calls.
+TEST_F(persona_test, calls_whose_futures_are_given_up_end_and_are_forgotten) {
+  auto const captured = std::make_shared<int>(1);
+  auto given_up_later = std::make_unique<upcxx::promise<int>>();
+  upcxx::persona asking;
+  {
+    upcxx::persona_scope const scope(asking);
+    upcxx::persona& asked = upcxx::master_persona();
+    auto const at_once = asked.lpc([captured] { return upcxx::promise<int>().get_future(); });
+    auto const later = asked.lpc([captured, &given_up_later] { return given_up_later->get_future(); });
+    auto const no_promise = asked.lpc([captured] { return upcxx::future<std::string, int>(); });
+    EXPECT_EQ(captured.use_count(), 4);
+    upcxx::progress();
+    upcxx::progress();
+    EXPECT_EQ(captured.use_count(), 2);
+    given_up_later.reset();
+    EXPECT_EQ(captured.use_count(), 1);
+    upcxx::progress();
+    EXPECT_FALSE(at_once.is_ready() || later.is_ready() || no_promise.is_ready());
+  }
+}
+
 TEST_F(persona_test, another_thread_reaches_the_master_persona) {
   std::atomic<int> runs{0};
   std::thread::id const main_thread = std::this_thread::get_id();

@@ -153,17 +153,28 @@ struct lpc_round_trip final : atl::rt::task {
       self->go_back();
     } else if constexpr (is_future_v<std::remove_cvref_t<R>>) {
       std::remove_cvref_t<R> pending = detail::call_once(*self->function);
-      pending.then([self](auto const&... v) {
-        self->keep(static_cast<values*>(nullptr), v...);
+      pending.then([owned = owner(self)](auto const&... v) mutable {
+        lpc_round_trip* const trip = std::exchange(owned.trip, nullptr);
+        trip->keep(static_cast<values*>(nullptr), v...);
         // Not at once: this may run inside the program's own fulfill_result, and the initiator's callbacks may not.
-        self->turn_back();
-        atl::rt::enqueue(*self->initiator, self);
+        trip->queue_back();
       });
     } else {
       self->results.emplace(detail::call_once(*self->function));
       self->go_back();
     }
   }
+
+  /// Sends the trip back without values if the future that it waits for is given up.
+  struct owner {
+    lpc_round_trip* trip;
+    explicit owner(lpc_round_trip* t) noexcept : trip(t) {}
+    owner(owner&& other) noexcept : trip(std::exchange(other.trip, nullptr)) {}
+    owner& operator=(owner&&) = delete;
+    ~owner() {
+      if (trip != nullptr) trip->queue_back();
+    }
+  };
 
   template <class... V, class... U>
   void keep(std::tuple<V...>*, U const&... v) {
@@ -173,6 +184,11 @@ struct lpc_round_trip final : atl::rt::task {
   void turn_back() {
     function.reset();  // captures end on the target
     run = &finish;
+  }
+
+  void queue_back() {
+    turn_back();
+    atl::rt::enqueue(*initiator, this);
   }
 
   void go_back() {
@@ -190,16 +206,20 @@ struct lpc_round_trip final : atl::rt::task {
   static void finish(atl::rt::task* t) {
     auto* const self = static_cast<lpc_round_trip*>(t);
     detail::notification_arrived(*self->initiator);
-    fulfil(self, static_cast<values*>(nullptr));
+    void* const promise = std::exchange(self->raw, nullptr);
+    if (self->results) {
+      fulfil(promise, *self->results);
+    } else {
+      cell_release(promise);  // who waits for the future will wait for ever, and is told so
+    }
     self->~lpc_round_trip();
     atl::fut::deallocate_for<lpc_round_trip>(self);
   }
   template <class... V>
-  static void fulfil(lpc_round_trip* self, std::tuple<V...>*) {
-    void* const promise = std::exchange(self->raw, nullptr);
+  static void fulfil(void* promise, std::tuple<V...>& from) {
     std::apply(
         [&](auto&&... v) { detail::cell_fulfill_result_and_release<V...>(promise, std::forward<V>(v)...); },
-        std::move(*self->results));
+        std::move(from));
   }
 };
 
