@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <atoll/base/check.hpp>
+#include <atoll/engine/period.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/detail/instances.hpp>
 #include <upcxx/detail/nodiscard.hpp>
@@ -137,7 +138,7 @@ class dist_object {
   }
 
   dist_object(dist_object&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
-      : value_(std::move(other.value_)), id_(other.id_), team_(other.team_) {
+      : value_(std::move(other.value_)), id_(other.id_), team_(other.team_), period_(other.period_) {
     other.value_.reset();
     take_identity(other);
   }
@@ -149,6 +150,7 @@ class dist_object {
     other.value_.reset();
     id_ = other.id_;
     team_ = other.team_;
+    period_ = other.period_;
     take_identity(other);
     return *this;
   }
@@ -157,8 +159,9 @@ class dist_object {
 
   ~dist_object() { drop_identity(); }
 
-  /// True if the object has an identity (was constructed or activated over a team, and not moved from).
-  bool is_active() const { return team_ != nullptr; }
+  /// True if the object has an identity: was constructed or activated over a team, and not moved from. The identity ends
+  /// with the library; the value stays.
+  bool is_active() const { return team_ != nullptr && period_ == atl::engine::periods_ended(); }
   bool has_value() const { return value_.has_value(); }
 
   /// Replaces this instance's value.
@@ -176,12 +179,13 @@ class dist_object {
   dist_id<T> id() const {
     ATOLL_CHECK(
         is_active(),
-        "dist_object: an inactive object (moved from, or never activated) cannot be sent and has no id");
+        "dist_object: an inactive object (moved from, never activated, or kept over finalize) cannot be sent and has no "
+        "id");
     dist_id<T> result;
     result.id_ = id_;
     return result;
   }
-  /// The team over which the object was constructed, also after its team object was moved.
+  /// The team over which the object was constructed, also after its team object was moved. It must not have been destroyed.
   upcxx::team& team() { return checked_team(); }
   upcxx::team const& team() const { return checked_team(); }
 
@@ -210,19 +214,20 @@ class dist_object {
   void identify(upcxx::team const& over) {
     detail::check_collective("dist_object");
     team_ = &detail_team_access::view(over);
+    period_ = atl::engine::periods_ended();
     id_ = atl::rt::new_object_id(*team_);
     atl::rt::register_object(id_, this);
   }
   void take_identity(dist_object& other) noexcept {
     other.team_ = nullptr;
-    if (team_ == nullptr) return;
+    if (!is_active()) return;
 #if ATOLL_CHECKED
     atl::rt::check_master("dist_object: its move");
 #endif
     atl::rt::move_object(id_, &other, this);
   }
   void drop_identity() noexcept {
-    if (team_ != nullptr && atl::rt::initialized()) {
+    if (is_active()) {
 #if ATOLL_CHECKED
       atl::rt::check_master("dist_object: its end");
 #endif
@@ -231,15 +236,20 @@ class dist_object {
     team_ = nullptr;
   }
   upcxx::team& checked_team() const {
-    ATOLL_CHECK(is_active(),
-                "dist_object: an inactive object (moved from, or never activated) has no team, "
-                "and nobody can fetch it");
+    ATOLL_CHECK(
+        is_active(),
+        "dist_object: an inactive object (moved from, never activated, or kept over finalize) has no team, and "
+        "nobody can fetch it");
+    ATOLL_CHECK(
+        atl::rt::find_team_state(id_.team) != nullptr,
+        "dist_object: its team was destroyed, and nobody can fetch it any more; let the team outlive it");
     return detail_team_access::object(*team_);
   }
 
   std::optional<T> value_;
   atl::rt::object_id id_;
   atl::engine::team_view* team_ = nullptr;  ///< null: inactive
+  std::uint64_t period_ = 0;                ///< of the library, in which it got its identity
 };
 
 }  // namespace upcxx::inline UPCXX_MODE

@@ -33,7 +33,7 @@ struct object_waiter : transport::task {
 /// Instances are the addresses of dist_object<T>s. Needs the master persona.
 ATOLL_EXPORT object_id new_object_id(engine::team_view& team);
 ATOLL_EXPORT void register_object(object_id const& id, void* instance);
-// These do nothing if another instance has the id: one constructed after the library was started again.
+// These do nothing where the registry no longer has the instance: it is emptied at the end of the library.
 ATOLL_EXPORT void move_object(object_id const& id, void* from, void* to) noexcept;
 ATOLL_EXPORT void unregister_object(object_id const& id, void* instance) noexcept;
 /// The instance, or null if it is not constructed here (yet).

@@ -302,6 +302,20 @@ constexpr mistake mistakes[] = {
        upcxx::dist_object<int> const y(std::move(x));
        (void)x.fetch(0);
      }},
+    {"dist_object_of_ended_team",
+     [] {
+       upcxx::team all = upcxx::world().split(0, rank_me());
+       upcxx::dist_object<int> const x(1, all);
+       all.destroy();
+       (void)x.fetch(0);
+     }},
+    {"dist_object_of_ended_period",
+     [] {
+       upcxx::dist_object<int> const x(1);
+       upcxx::finalize();
+       upcxx::init();
+       (void)x.id();
+     }},
     // --- personas
     {"persona_held_elsewhere",
      [] {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,15 @@ int main() {
     auto const value_of = [period](int rank) { return std::to_string(period) + "." + std::to_string(rank); };
     auto other = std::make_unique<upcxx::dist_object<std::string>>(value_of(upcxx::rank_me()));
     std::swap(other, kept_object);
-    // That of the period before has the same id.
-    if (other) other = std::make_unique<upcxx::dist_object<std::string>>(std::move(*other));
+    // That of the period before had the same id. It has none any more, and may be used by any thread.
+    if (other) {
+      std::thread([&] {
+        failures += other->is_active() ? 1 : 0;
+        other = std::make_unique<upcxx::dist_object<std::string>>(std::move(*other));
+        failures += other->is_active() || **other != "0." + std::to_string(upcxx::rank_me()) ? 1 : 0;
+        other.reset();
+      }).join();
+    }
     upcxx::barrier();
     kept_future = kept_object->fetch(right);
     failures += kept_future.wait() == value_of(right) ? 0 : 1;
@@ -73,7 +81,7 @@ int main() {
     upcxx::finalize();
     failures += upcxx::initialized() ? 1 : 0;
     failures += kept_future.ready() ? 0 : 1;
-    failures += kept_domain.is_active() ? 1 : 0;
+    failures += kept_domain.is_active() || kept_object->is_active() ? 1 : 0;
   }
   return failures;
 }
