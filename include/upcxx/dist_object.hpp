@@ -137,12 +137,14 @@ class dist_object {
     identify(team);
   }
 
-  dist_object(dist_object&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
+  /// Takes value and identity along; `other` has neither afterwards.
+  dist_object(dist_object&& other) noexcept(
+      std::is_nothrow_move_constructible_v<T>) requires std::is_move_constructible_v<T>
       : value_(std::move(other.value_)), id_(other.id_), team_(other.team_), period_(other.period_) {
     other.value_.reset();
     take_identity(other);
   }
-  dist_object& operator=(dist_object&& other) {
+  dist_object& operator=(dist_object&& other) requires std::is_move_constructible_v<T> {
     if (this == &other) return *this;
     drop_identity();
     value_.reset();

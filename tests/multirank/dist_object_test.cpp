@@ -32,6 +32,14 @@ int signals;
 
 }  // namespace
 
+// Objects move if their values do.
+static_assert(std::is_move_constructible_v<dist_object<point>> &&
+              std::is_move_assignable_v<dist_object<point>>);
+static_assert(!std::is_move_constructible_v<dist_object<immovable>>);
+static_assert(!std::is_move_assignable_v<dist_object<immovable>>);
+static_assert(!std::is_copy_constructible_v<dist_object<int>> &&
+              !std::is_copy_assignable_v<dist_object<int>>);
+
 using dist_object_test = multirank::fixture;
 
 TEST_F(dist_object_test, every_constructor_builds_the_local_value) {
