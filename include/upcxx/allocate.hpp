@@ -82,6 +82,35 @@ void expect_form([[maybe_unused]] global_ptr<T> const& pointer,
 #endif
 }
 
+/// Memory of the own heap for `caller`, a function that gives null where there is no room.
+[[nodiscard]] inline atl::rt::heap_place room_or_null(std::size_t bytes, std::size_t alignment,
+                                                      char const* caller) noexcept {
+  check_heap_use(caller);
+  atl::rt::heap_place const place = atl::rt::heap_allocate(bytes, alignment);
+  if (place.address == nullptr) atl::rt::heap_absent(caller, ATOLL_CHECKED != 0);
+  return place;
+}
+/// For one that throws.
+[[nodiscard]] inline atl::rt::heap_place room_or_throw(std::size_t bytes, std::size_t alignment,
+                                                       [[maybe_unused]] char const* caller) {
+  check_heap_use(caller);
+  atl::rt::heap_place const place = atl::rt::heap_allocate(bytes, alignment);
+  if (place.address == nullptr) {
+    if constexpr (ATOLL_CHECKED != 0) atl::rt::heap_absent(caller, true);
+    atl::rt::throw_bad_shared_alloc(bytes, alignment);
+  }
+  return place;
+}
+/// For the forms of allocate.
+[[nodiscard]] inline atl::rt::heap_place allocated(std::size_t bytes, std::size_t alignment,
+                                                   atl::rt::heap_form form) noexcept {
+  ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
+              "allocate: the alignment of %zu bytes is no power of two", alignment);
+  atl::rt::heap_place const place = room_or_null(bytes, alignment, "allocate");
+  if (place.address != nullptr) note_form(place.offset, form);
+  return place;
+}
+
 /// Frees an allocation on the way out of a scope, unless told to keep it.
 class allocation_guard {
  public:
@@ -192,24 +221,15 @@ template <typename T>
 template <typename T, typename... Args>
 ATOLL_NODISCARD_MEMORY global_ptr<T> new_(Args&&... args) {
   detail::check_new<T, Args...>();
-  detail::check_heap_use("new_");
-  atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
-  if (place.address == nullptr) {
-    if constexpr (ATOLL_CHECKED != 0) atl::rt::heap_absent("new_", true);
-    atl::rt::throw_bad_shared_alloc(sizeof(T), alignof(T));
-  }
-  return detail::construct<T>(place, static_cast<Args&&>(args)...);
+  return detail::construct<T>(detail::room_or_throw(sizeof(T), alignof(T), "new_"),
+                              static_cast<Args&&>(args)...);
 }
 /// The same, but null when the heap is exhausted; nothing is constructed then.
 template <typename T, typename... Args>
 ATOLL_NODISCARD_MEMORY global_ptr<T> new_(std::nothrow_t const&, Args&&... args) {
   detail::check_new<T, Args...>();
-  detail::check_heap_use("new_");
-  atl::rt::heap_place const place = atl::rt::heap_allocate(sizeof(T), alignof(T));
-  if (place.address == nullptr) {
-    atl::rt::heap_absent("new_", ATOLL_CHECKED != 0);
-    return nullptr;
-  }
+  atl::rt::heap_place const place = detail::room_or_null(sizeof(T), alignof(T), "new_");
+  if (place.address == nullptr) return nullptr;
   return detail::construct<T>(place, static_cast<Args&&>(args)...);
 }
 
@@ -238,26 +258,17 @@ void delete_(global_ptr<T> pointer) {
 template <typename T>
 ATOLL_NODISCARD_MEMORY global_ptr<T> new_array(std::size_t n) {
   detail::check_new_array<T>();
-  detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
-  atl::rt::heap_place const place = atl::rt::heap_allocate(layout::bytes(n), layout::alignment);
-  if (place.address == nullptr) {
-    if constexpr (ATOLL_CHECKED != 0) atl::rt::heap_absent("new_array", true);
-    atl::rt::throw_bad_shared_alloc(layout::bytes(n), layout::alignment);
-  }
-  return detail::construct_array<T>(place, n);
+  return detail::construct_array<T>(detail::room_or_throw(layout::bytes(n), layout::alignment, "new_array"),
+                                    n);
 }
 /// The same, but null when the heap is exhausted.
 template <typename T>
 ATOLL_NODISCARD_MEMORY global_ptr<T> new_array(std::size_t n, std::nothrow_t const&) {
   detail::check_new_array<T>();
-  detail::check_heap_use("new_array");
   using layout = detail::array_layout<T>;
-  atl::rt::heap_place const place = atl::rt::heap_allocate(layout::bytes(n), layout::alignment);
-  if (place.address == nullptr) {
-    atl::rt::heap_absent("new_array", ATOLL_CHECKED != 0);
-    return nullptr;
-  }
+  atl::rt::heap_place const place = detail::room_or_null(layout::bytes(n), layout::alignment, "new_array");
+  if (place.address == nullptr) return nullptr;
   return detail::construct_array<T>(place, n);
 }
 
@@ -292,33 +303,16 @@ void delete_array(global_ptr<T> pointer) {
 /// At least `size` bytes, not initialised; null when the heap is exhausted. `alignment` is a power of two.
 ATOLL_NODISCARD_MEMORY inline void* allocate(std::size_t size,
                                              std::size_t alignment = alignof(std::max_align_t)) noexcept {
-  detail::check_heap_use("allocate");
-  ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
-              "allocate: the alignment of %zu bytes is no power of two", alignment);
-  atl::rt::heap_place const place = atl::rt::heap_allocate(size, alignment);
-  if (place.address == nullptr) {
-    atl::rt::heap_absent("allocate", ATOLL_CHECKED != 0);
-    return nullptr;
-  }
-  detail::note_form(place.offset, atl::rt::heap_form::bytes);
-  return place.address;
+  return detail::allocated(size, alignment, atl::rt::heap_form::bytes).address;
 }
 /// Memory for `n` objects of type T, not constructed; null when the heap is exhausted.
 template <typename T>
 ATOLL_NODISCARD_MEMORY global_ptr<T> allocate(std::size_t n = 1,
                                               std::size_t alignment = alignof(T)) noexcept {
-  detail::check_heap_use("allocate");
-  ATOLL_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0,
-              "allocate: the alignment of %zu bytes is no power of two", alignment);
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(n, sizeof(T), &bytes)) return nullptr;
-  atl::rt::heap_place const place = atl::rt::heap_allocate(bytes, alignment);
-  if (place.address == nullptr) {
-    atl::rt::heap_absent("allocate", ATOLL_CHECKED != 0);
-    return nullptr;
-  }
-  detail::note_form(place.offset, atl::rt::heap_form::elements);
-  return detail::own_pointer<T>(place.offset);
+  if (__builtin_mul_overflow(n, sizeof(T), &bytes)) bytes = SIZE_MAX;  // no heap has that much
+  atl::rt::heap_place const place = detail::allocated(bytes, alignment, atl::rt::heap_form::elements);
+  return place.address == nullptr ? nullptr : detail::own_pointer<T>(place.offset);
 }
 
 /// The same, as older programs give the alignment.
