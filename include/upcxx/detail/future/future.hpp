@@ -69,47 +69,21 @@ class future {
   bool ready() const noexcept { return is_ready(); }
 
   /// Copies of all results; always a tuple. The future must be ready.
-  std::tuple<T...> result_tuple() const noexcept {
-    check_readable();
-    check_copyable<T...>();
-    return [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
-      return std::tuple<T...>(get<Indices>()...);
-    }
-    (std::index_sequence_for<T...>{});
-  }
+  std::tuple<T...> result_tuple() const noexcept { return pick_all<detail::element_value_t>(); }
 
   /// A copy of result `Index`. Without `Index`: nothing, the only result, or a tuple, depending on their number.
   /// Any other `Index` returns void. The future must be ready.
   template <int Index = -1>
   typename decltype(detail::element_result<Index, detail::element_value_t, T...>())::type result()
       const noexcept {
-    check_readable();
-    if constexpr (Index >= 0 && Index < element_count) {
-      check_copyable<detail::nth_t<static_cast<std::size_t>(Index), T...>>();
-      return get<Index>();
-    } else if constexpr (Index == -1 && element_count == 1) {
-      check_copyable<T...>();
-      return get<0>();
-    } else if constexpr (Index == -1 && element_count > 1) {
-      return result_tuple();
-    }
+    return pick<Index, detail::element_value_t>();
   }
 
   /// As `result`, but without a copy: `U const&` for a value, the reference itself for a reference.
   template <int Index = -1>
   typename decltype(detail::element_result<Index, detail::element_ref_t, T...>())::type result_reference()
       const noexcept {
-    check_readable();
-    if constexpr (Index >= 0 && Index < element_count) {
-      return get<Index>();
-    } else if constexpr (Index == -1 && element_count == 1) {
-      return get<0>();
-    } else if constexpr (Index == -1 && element_count > 1) {
-      return [&]<std::size_t... K>(std::index_sequence<K...>) {
-        return std::tuple<detail::element_ref_t<T>...>(get<K>()...);
-      }
-      (std::index_sequence_for<T...>{});
-    }
+    return pick<Index, detail::element_ref_t>();
   }
 
   /// Makes user-level progress until the future is ready, then returns `result_tuple()`. A ready future makes
@@ -192,6 +166,30 @@ class future {
   template <std::size_t Index>
   decltype(auto) get() const noexcept {
     return detail::results_of<T...>(detail::certain_cell(bits_)).template get<Index>();
+  }
+
+  /// What `result` and `result_reference` return, with elements seen through `View`.
+  template <int Index, template <class> class View>
+  typename decltype(detail::element_result<Index, View, T...>())::type pick() const noexcept {
+    constexpr int at = Index == -1 && element_count == 1 ? 0 : Index;
+    if constexpr (at >= 0 && at < element_count) {
+      check_readable();
+      check_copyable<View<detail::nth_t<static_cast<std::size_t>(at), T...>>>();
+      return get<at>();
+    } else if constexpr (at == -1 && element_count != 0) {
+      return pick_all<View>();
+    } else {
+      check_readable();
+    }
+  }
+  template <template <class> class View>
+  std::tuple<View<T>...> pick_all() const noexcept {
+    check_readable();
+    check_copyable<View<T>...>();
+    return [&]<std::size_t... Indices>(std::index_sequence<Indices...>) {
+      return std::tuple<View<T>...>(get<Indices>()...);
+    }
+    (std::index_sequence_for<T...>{});
   }
 
   template <class... U>
