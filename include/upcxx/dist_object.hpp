@@ -86,9 +86,7 @@ template <class T>
 struct fetched<T, false> {
   using type = void*;
 };
-}  // namespace detail
 
-namespace detail {
 /// The value that a distributed object is constructed from.
 template <class T>
 decltype(auto) into_object(T& value) {

@@ -166,8 +166,7 @@ class shared_event<Events, Source, completions<Items...>> final : public Source 
     shared_event* const self = share->whole;
     if (share->target == self->initiator_) detail::notification_arrived(*self->initiator_);
     auto values = self->template values<share_count == 1>();
-    std::apply([&](auto&... v) { static_cast<void>(detail::call_once(*share->function, std::move(v)...)); },
-               values);
+    detail::call_with(*share->function, values);
     share->function.reset();  // captures end with their persona
     self->served();
   }

@@ -34,11 +34,11 @@ struct waiting_lpc {
   F function;
   template <class... U>
   void fire(U&&... values) {
-    detail::enqueue_task(
-        persona_access::state(*target), [f = std::move(function), kept = std::tuple<std::decay_t<U>...>(
-                                                                      std::forward<U>(values)...)]() mutable {
-          std::apply([&](auto&... v) { static_cast<void>(detail::call_once(f, std::move(v)...)); }, kept);
-        });
+    detail::enqueue_task(persona_access::state(*target),
+                         [f = std::move(function),
+                          kept = std::tuple<std::decay_t<U>...>(std::forward<U>(values)...)]() mutable {
+                           detail::call_with(f, kept);
+                         });
   }
 };
 

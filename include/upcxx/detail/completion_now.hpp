@@ -99,11 +99,9 @@ decltype(auto) function_of(lpc_item<Event, F> const& item) {
 template <class Item, class... V>
 requires is_lpc_item<std::remove_cvref_t<Item>> std::tuple<> notify_now(Item&& item, V const&... values) {
   detail::enqueue_task(
-      persona_access::state(*item.target), [function = detail::function_of(std::forward<Item>(item)),
-                                            kept = std::tuple<V...>(detail::another(values)...)]() mutable {
-        std::apply([&](auto&... v) { static_cast<void>(detail::call_once(function, std::move(v)...)); },
-                   kept);
-      });
+      persona_access::state(*item.target),
+      [function = detail::function_of(std::forward<Item>(item)),
+       kept = std::tuple<V...>(detail::another(values)...)]() mutable { detail::call_with(function, kept); });
   return {};
 }
 

@@ -50,6 +50,12 @@ decltype(auto) call_once(F& function, Args&&... args) {
 template <class F, class... Args>
 using call_once_result_t = decltype(detail::call_once(std::declval<F&>(), std::declval<Args>()...));
 
+/// Calls once with the values of a tuple, as rvalues. Any result is thrown away.
+template <class F, class Values>
+void call_with(F& function, Values& values) {
+  std::apply([&](auto&... v) { static_cast<void>(detail::call_once(function, std::move(v)...)); }, values);
+}
+
 /// A task that runs a callable once and then ends itself.
 template <class F>
 struct callable_task final : atl::rt::task {
