@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <atoll/array.hpp>
+#include <atoll/irregular.hpp>
 #include <atoll/strided.hpp>
 #include <upcxx/upcxx.hpp>
 
@@ -304,6 +305,10 @@ void use_arrays(upcxx::team& over, app_fields& f) {
   std::size_t const counts[] = {sizeof(app_plain), 1};
   static_cast<void>(
       atl::copy_strided(mine.view().data(), &stride, mine.view().data().local(), &stride, counts, 2, all));
+  std::vector<std::pair<upcxx::global_ptr<app_plain>, std::size_t>> runs{{mine.view().data(), 1}};
+  static_cast<void>(atl::copy_irregular(runs.begin(), runs.end(), runs.begin(), runs.end(), all));
+  std::vector<upcxx::global_ptr<app_plain>> starts{mine.view().data()};
+  static_cast<void>(atl::copy_regular(starts.begin(), starts.end(), 1, starts.begin(), starts.end(), 1, all));
 }
 
 }  // namespace hostile_program

@@ -82,7 +82,7 @@ class placed_list {
     } else {
       upcxx::detail::check_range(first, objects, call_, role_);
     }
-    upcxx::intrank_t const rank = rank_of_end(first);
+    upcxx::intrank_t const rank = detail::rank_of_end(first);
     if (owner_ < 0) owner_ = rank;
     if (of_one_rank_) upcxx::detail::check_owner(call_, role_, owner_, rank);
   }
@@ -208,9 +208,9 @@ auto copy_listed(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_
                 "copy_irregular, copy_regular: T must be TriviallySerializable; use rpc() for other types");
   up::check_injection(call);
   listed_pieces const all =
-      list_pieces(call, sources(std::move(src_begin), std::move(src_end), src_runs, call, "source"),
-                  dests(std::move(dest_begin), std::move(dest_end), dest_runs, call, "destination"));
-  if (all.pieces.empty()) return copy_nothing(all.dest, std::forward<Cx>(completions));
+      detail::list_pieces(call, sources(std::move(src_begin), std::move(src_end), src_runs, call, "source"),
+                          dests(std::move(dest_begin), std::move(dest_end), dest_runs, call, "destination"));
+  if (all.pieces.empty()) return detail::copy_nothing(all.dest, std::forward<Cx>(completions));
   if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
@@ -238,7 +238,7 @@ auto copy_listed(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_
           call, on_hosts.to, on_hosts.to_runs, on_hosts.from, on_hosts.from_runs, all.dest,
           up::handed_over<Cx>(completions)));
     }
-    return copy_pieces_later(all.pieces, all.dest, std::forward<Cx>(completions));
+    return detail::copy_pieces_later(all.pieces, all.dest, std::forward<Cx>(completions));
   }
 }
 

@@ -46,8 +46,8 @@ auto copy_strided_box(Source source, std::ptrdiff_t const* source_strides, Dest 
                 "atl::copy_strided: both ends must have the same type of element");
   static_assert(upcxx::is_trivially_serializable<T>::value,
                 "atl::copy_strided: T must be TriviallySerializable; use rpc() for other types");
-  check_box_end(source, source_strides, dest_strides, extents, Dim, "source");
-  check_box_end(dest, dest_strides, dest_strides, extents, Dim, "destination");
+  detail::check_box_end(source, source_strides, dest_strides, extents, Dim, "source");
+  detail::check_box_end(dest, dest_strides, dest_strides, extents, Dim, "destination");
   // Strides need not be multiples of elements, so the box is one of bytes. Elements are merged to runs again.
   box_dimension box[Dim + 2] = {};
   box[Dim] = {sizeof(T), 1, 1};
@@ -63,9 +63,9 @@ auto copy_strided_box(Source source, std::ptrdiff_t const* source_strides, Dest 
     box[d].to = -box[d].to;
     box[d].from = -box[d].from;
   }
-  return copy_box<std::byte, Dim + 1>("atl::copy_strided", bytes_at(source, source_first),
-                                      bytes_at(dest, dest_first), box, rank_of_end(dest),
-                                      std::forward<Cx>(completions));
+  return detail::copy_box<std::byte, Dim + 1>("atl::copy_strided", detail::bytes_at(source, source_first),
+                                              detail::bytes_at(dest, dest_first), box,
+                                              detail::rank_of_end(dest), std::forward<Cx>(completions));
 }
 
 }  // namespace atl::inline UPCXX_MODE::detail

@@ -34,16 +34,16 @@ class stream_steps {
 
   template <class T, upcxx::memory_kind Kind>
   void signal(upcxx::global_ptr<T, Kind> word, std::uint64_t value) {
-    steps_.emplace_back(signal_change(on_, place_of_signal(word, "signal"), value, signal_op::set));
+    steps_.emplace_back(signal_change(on_, detail::place_of_signal(word, "signal"), value, signal_op::set));
   }
   template <class T, upcxx::memory_kind Kind>
   void wait(upcxx::global_ptr<T, Kind> word, std::uint64_t value) {
-    steps_.emplace_back(waiting{place_of_signal(word, "wait"), value, std::nullopt});
+    steps_.emplace_back(waiting{detail::place_of_signal(word, "wait"), value, std::nullopt});
   }
   /// For just that value; then the word is 0.
   template <class T, upcxx::memory_kind Kind>
   void use_up(upcxx::global_ptr<T, Kind> word, std::uint64_t value) {
-    steps_.emplace_back(waiting{place_of_signal(word, "wait_and_reset"), value, 0});
+    steps_.emplace_back(waiting{detail::place_of_signal(word, "wait_and_reset"), value, 0});
   }
   void copy(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
     copy_all({{to, from, bytes}});
