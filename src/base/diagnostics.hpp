@@ -34,9 +34,11 @@ struct alignas(64) rank_diagnostics {
   std::atomic<rank_state> state{rank_state::absent};
   std::atomic<std::int32_t> pid{0};
   std::atomic<activity> last_call{activity::none};
-  std::atomic<std::int32_t> peer{-1};        ///< world rank that the last call concerned, or -1
-  std::atomic<std::uint64_t> entered_ns{0};  ///< steady clock when the last call was entered
-  std::atomic<std::uint32_t> inside{0};      ///< non-zero while inside that call
+  std::atomic<std::int32_t> peer{-1};  ///< world rank that the last call concerned, or -1
+  // Apart from the last call, which may be one of a callback that runs meanwhile.
+  std::atomic<activity> waits_in{activity::none};  ///< the call that waits
+  std::atomic<std::int32_t> waits_for{-1};         ///< world rank, or -1
+  std::atomic<std::uint64_t> entered_ns{0};  ///< steady clock when the wait was seen to be long; 0: not yet
   std::atomic<std::uint64_t> rpcs_sent{0};
   std::atomic<std::uint64_t> rpcs_run{0};
   std::atomic<std::uint64_t> replies_awaited{0};  ///< round trips whose reply has not come

@@ -37,16 +37,20 @@ char const* state_name(rank_state state) {
 
 /// "in barrier for 1.2 s", "last call rpc (rank 3)".
 std::string doing(rank_diagnostics const& d, std::uint64_t now_ns) {
-  activity const last = d.last_call.load(std::memory_order_relaxed);
-  if (last == activity::none) return "no communication yet";
-  std::int32_t const peer = d.peer.load(std::memory_order_relaxed);
-  std::string what = to_string(last);
-  if (peer >= 0) what += format(" (rank %d)", peer);
-  if (d.inside.load(std::memory_order_relaxed) == 0) return "last call " + what;
+  auto const named = [](activity call, std::int32_t peer) {
+    return peer >= 0 ? format("%s (rank %d)", to_string(call), peer) : std::string(to_string(call));
+  };
+  activity const wait = d.waits_in.load(std::memory_order_relaxed);
+  if (wait == activity::none) {
+    activity const last = d.last_call.load(std::memory_order_relaxed);
+    if (last == activity::none) return "no communication yet";
+    return "last call " + named(last, d.peer.load(std::memory_order_relaxed));
+  }
   // Of calls that wait for long.
   std::uint64_t const entered = d.entered_ns.load(std::memory_order_relaxed);
   bool const known = entered != 0 && entered <= now_ns;
-  return "in " + what + (known ? " for " + duration(static_cast<double>(now_ns - entered) / 1e9) : "");
+  return "in " + named(wait, d.waits_for.load(std::memory_order_relaxed)) +
+         (known ? " for " + duration(static_cast<double>(now_ns - entered) / 1e9) : "");
 }
 
 std::string outstanding(rank_diagnostics const& d) {
@@ -65,7 +69,7 @@ std::string outstanding(rank_diagnostics const& d) {
   // Ranks that wait for each other in different collectives show it here.
   // It is noted by waits that get long: later ones may have come and gone.
   auto const signature = d.collective_signature.load(std::memory_order_relaxed);
-  bool const waits = d.inside.load(std::memory_order_relaxed) != 0 ||
+  bool const waits = d.waits_in.load(std::memory_order_relaxed) != activity::none ||
                      d.collectives_open.load(std::memory_order_relaxed) != 0;
   if (signature != 0 && waits) {
     text += format("; last collective: %s, no. %u on %s", describe(signature).c_str(),

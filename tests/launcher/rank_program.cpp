@@ -67,10 +67,9 @@ channel& init() {
 
 void enter(channel& c, activity what, int peer) {
   auto& d = c.diagnostics();
-  d.last_call = what;
-  d.peer = peer;
+  d.waits_for = peer;
   d.entered_ns = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  d.inside = 1;
+  d.waits_in = what;
 }
 
 int check_exchange() {

@@ -177,7 +177,8 @@ struct rings::answer {
 /// decisions: nothing but words comes of it, in which runs in lockstep may differ.
 void rings::tell(question const& q) const {
   std::uint64_t const since = diagnostics->entered_ns.load(std::memory_order_relaxed);
-  if (q.links != 1 || diagnostics->inside.load(std::memory_order_relaxed) == 0 || since == 0) return;
+  if (q.links != 1 || diagnostics->waits_in.load(std::memory_order_relaxed) == activity::none || since == 0)
+    return;
   std::uint64_t const waited_ns = now_ns() - since;
   if (waited_ns < patience_ns) return;
   answer mine{q.serial,

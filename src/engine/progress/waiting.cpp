@@ -137,17 +137,17 @@ bool turn_is_long() noexcept {
 }
 
 waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
-    : outer_(diagnostics->last_call.load(std::memory_order_relaxed)),
-      outer_peer_(diagnostics->peer.load(std::memory_order_relaxed)) {
-  note_call(what, peer);
+    : outer_(diagnostics->waits_in.load(std::memory_order_relaxed)),
+      outer_peer_(diagnostics->waits_for.load(std::memory_order_relaxed)) {
   // The waiter fills it in when waiting gets long.
   diagnostics->entered_ns.store(0, std::memory_order_relaxed);
-  diagnostics->inside.store(1, std::memory_order_relaxed);
+  diagnostics->waits_for.store(peer, std::memory_order_relaxed);
+  diagnostics->waits_in.store(what, std::memory_order_relaxed);
 }
 
 waiting_note::~waiting_note() {
-  diagnostics->inside.store(0, std::memory_order_relaxed);
-  note_call(outer_, outer_peer_);
+  diagnostics->waits_in.store(outer_, std::memory_order_relaxed);
+  diagnostics->waits_for.store(outer_peer_, std::memory_order_relaxed);
 }
 
 }  // namespace atl::engine
