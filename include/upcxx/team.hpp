@@ -218,7 +218,11 @@ class team final : private atl::rt::team_state {
   }
   friend struct detail_team_access;
   atl::engine::team_view& checked() const {
-    ATOLL_CHECK(view != nullptr, "team: the team is inactive: default-constructed, moved from, or destroyed");
+    if (view == nullptr) [[unlikely]] {
+      atl::check_failed(
+          "team: the team is inactive: default-constructed, moved from, destroyed, or used before upcxx::init or "
+          "after upcxx::finalize");
+    }
     return *view;
   }
 };

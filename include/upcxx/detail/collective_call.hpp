@@ -23,12 +23,12 @@
 
 namespace upcxx::inline UPCXX_MODE::detail {
 
-/// Checked builds stop unless `root` is a rank of the team.
-inline void check_root([[maybe_unused]] std::int32_t root, [[maybe_unused]] team const& over,
-                       [[maybe_unused]] char const* call) {
-  ATOLL_CHECK(root >= 0 && root < over.rank_n(),
-              "%s: the root is rank %d, but the team has the ranks 0 to %d", call, static_cast<int>(root),
-              static_cast<int>(over.rank_n()) - 1);
+/// Stops, in opt code, too, unless `root` is a rank of the team.
+inline void check_root(std::int32_t root, team const& over, char const* call) {
+  if (root >= 0 && root < over.rank_n()) [[likely]]
+    return;
+  atl::check_failed("%s: the root is rank %d, but the team has the ranks 0 to %d", call,
+                    static_cast<int>(root), static_cast<int>(over.rank_n()) - 1);
 }
 
 /// Checked builds stop over buffers of a collective that are null.
