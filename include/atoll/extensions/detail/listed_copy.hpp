@@ -215,6 +215,8 @@ auto copy_listed(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
         [&all](auto& copy) {
+          // This may throw, and then none has begun.
+          for (copy_piece const& p : all.pieces) copy.prepare(p.to, p.from, p.bytes);
           atl::copy_batch const together;
           for (copy_piece const& p : all.pieces) copy(p.to, p.from, p.bytes);
         },
