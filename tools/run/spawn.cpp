@@ -25,7 +25,7 @@ extern char** environ;
 namespace atl::tools {
 namespace {
 
-rlimit file_limit_before{};
+std::optional<rlimit> file_limit_before;  ///< none: this process has not raised it
 
 /// Variables by which PMIx servers and MPI launchers recognise their own processes. A rank of ours is none of
 /// those, even when `atoll run` itself was started by one.
@@ -176,11 +176,14 @@ std::string find_program(std::string const& name, int& status) {
 }
 
 void raise_file_limit() {
-  ::getrlimit(RLIMIT_NOFILE, &file_limit_before);
+  rlimit before{};
+  if (::getrlimit(RLIMIT_NOFILE, &before) == 0) file_limit_before = before;
   os::want_descriptors(RLIM_INFINITY);
 }
 
-void restore_file_limit() { ::setrlimit(RLIMIT_NOFILE, &file_limit_before); }
+void restore_file_limit() {
+  if (file_limit_before) ::setrlimit(RLIMIT_NOFILE, &*file_limit_before);
+}
 
 int most_ranks() {
   rlimit limit{};
