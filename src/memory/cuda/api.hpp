@@ -32,6 +32,7 @@ inline constexpr cu_result error_invalid_context = 201;
 inline constexpr cu_result error_not_ready = 600;
 inline constexpr cu_result error_not_supported = 801;
 inline constexpr cu_result error_capture_unsupported = 900;
+inline constexpr cu_result error_capture_invalidated = 901;
 
 inline constexpr int attribute_stream_memory_operations_64 = 122;
 inline constexpr int attribute_host_native_atomics = 86;

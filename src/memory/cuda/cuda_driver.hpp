@@ -74,7 +74,7 @@ class cuda_driver final : public gpu::driver {
   bool keep_for_graph(gpu::stream s, std::shared_ptr<void> held) override;
   bool begin_capture(int device, gpu::stream s) override;
   void* end_capture(int device, gpu::stream s) override;
-  void abandon_capture(int device, gpu::stream s) noexcept override;
+  void abandon_capture(gpu::stream s) noexcept override;
   void launch(int device, void* made, gpu::stream s) override;
   void drop_graph(int device, void* made) noexcept override;
   bool copy_small(int device, gpu::stream s, std::span<gpu::copy_range const> ranges) override;

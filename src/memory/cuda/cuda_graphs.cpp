@@ -25,9 +25,8 @@ void* cuda_driver::end_capture(int device, gpu::stream s) {
   return made;
 }
 
-/// What the driver has refused meanwhile has left no graph to it.
-void cuda_driver::abandon_capture(int device, gpu::stream s) noexcept {
-  use const current(*this, device, std::nothrow);
+/// What the driver has refused meanwhile has left no graph to it, and it does not say any more which context the stream is of.
+void cuda_driver::abandon_capture(gpu::stream s) noexcept {
   graph captured = nullptr;
   cu_.stream_end_capture(static_cast<stream>(s), &captured);
   if (captured != nullptr) cu_.graph_destroy(captured);

@@ -241,6 +241,13 @@ int cuda_driver::device_of(gpu::stream s) {
     if (code == success && contexts_[static_cast<std::size_t>(device)] == nullptr && primary(device) == found)
       return device;
   }
+  if (code == error_capture_invalidated) {
+    fatal(
+        "stream",
+        "the driver has given up the capture of %p (%s): a call that may not be captured, such as a wait for the device, has failed in it. "
+        "Look at what calls of CUDA return; atl::capture() ends by an exception that is thrown then",
+        s.handle, words(code).c_str());
+  }
   fatal(
       "stream",
       "%p is no stream of a device's primary context, which the CUDA run time uses%s%s. Handles 0, 1 and 2 mean the device that is "

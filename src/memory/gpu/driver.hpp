@@ -170,7 +170,7 @@ class driver {
   /// See program_streams; nothing else of it is called where this is false.
   virtual bool begin_capture(int /*device*/, stream /*s*/) { return false; }
   virtual void* end_capture(int /*device*/, stream /*s*/) { return nullptr; }
-  virtual void abandon_capture(int /*device*/, stream /*s*/) noexcept {}
+  virtual void abandon_capture(stream /*s*/) noexcept {}
   virtual void launch(int /*device*/, void* /*graph*/, stream /*s*/) {}
   virtual void drop_graph(int /*device*/, void* /*graph*/) noexcept {}
   virtual std::uint64_t capture_of(stream /*s*/) { return 0; }

@@ -53,7 +53,7 @@ graph_handle gpu_streams::end_capture(stream_handle s) {
 
 void gpu_streams::abandon_capture(stream_handle s) {
   submit();
-  driver_.abandon_capture(device_of(s), {s, true});
+  driver_.abandon_capture({s, true});
 }
 
 void gpu_streams::launch(graph_handle g, stream_handle s) {

@@ -336,6 +336,7 @@ cu_result stream_context(stream on, context* result) {
   if (cu_result const code = name_stream(on); code != success) return code;
   auto const found = all().streams.find(on);
   if (found == all().streams.end()) return invalid_handle;
+  if (found->second->captured != nullptr && found->second->captured->invalidated) return capture_invalidated;
   *result = reinterpret_cast<context>(found->second->device);
   return success;
 }
