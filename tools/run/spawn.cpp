@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/os/descriptor_limit.hpp"
