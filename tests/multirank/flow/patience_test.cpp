@@ -27,10 +27,13 @@ class patience_test : public multirank::fixture {
     woken_.local()[0] = 0;
     upcxx::barrier();
     if (me == 0) {
+      // One that is late in the barrier would take calls there.
+      for (int r = 1; r < n; ++r) wait_until(r, away);
       work();
-      for (int r = 1; r < n; ++r) flag_of(r).store(1);
+      for (int r = 1; r < n; ++r) flag_of(r).store(woken);
     } else {
-      while (flag_of(me).load() == 0) ::usleep(1000);
+      flag_of(me).store(away);
+      wait_until(me, woken);
     }
   }
   static void call(int target) {
@@ -46,6 +49,12 @@ class patience_test : public multirank::fixture {
   }
 
  private:
+  static constexpr long away = 1;
+  static constexpr long woken = 2;
+
+  void wait_until(int rank, long state) {
+    while (flag_of(rank).load() != state) ::usleep(1000);
+  }
   std::atomic_ref<long> flag_of(int rank) { return std::atomic_ref<long>(*woken_.at(rank).local()); }
 
   multirank::shared_array<long> woken_;
