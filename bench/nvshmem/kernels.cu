@@ -194,10 +194,4 @@ void run(group_config const& c, std::vector<std::size_t> const& sizes, nvshmem_m
 }  // namespace
 }  // namespace atl::bench
 
-int main(int argc, char** argv) {
-  using namespace atl::bench;
-  process_options const options = process_options_of(argc, argv);
-  leave_multicast_out();
-  nvshmem_meeting& m = nvshmem_meeting::make();
-  return run_processes(options.config, m, [&](group_config const& c) { run(c, options.device_sizes, m); });
-}
+int main(int argc, char** argv) { return atl::bench::run_over_nvshmem(argc, argv, &atl::bench::run); }

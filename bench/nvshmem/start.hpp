@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "harness/cuda_check.hpp"
 #include "harness/processes.hpp"
@@ -45,7 +46,15 @@ T* allocate_zeros(std::size_t n) {
   std::exit(2);
 }
 
-/// A program that uses NVLink's multicast can put a host's GPUs out of service if it dies; nothing here needs it.
-inline void leave_multicast_out() { setenv("NVSHMEM_DISABLE_NVLS", "1", 1); }
+/// Runs `run` in both ranks, each in a process of its own, and returns the program's exit status. Without NVLink's multicast: a program that
+/// uses it can put a host's GPUs out of service if it dies, and nothing here needs it.
+inline int run_over_nvshmem(int argc, char** argv,
+                            void (*run)(group_config const&, std::vector<std::size_t> const& sizes,
+                                        nvshmem_meeting&)) {
+  process_options const options = process_options_of(argc, argv);
+  setenv("NVSHMEM_DISABLE_NVLS", "1", 1);
+  nvshmem_meeting& m = nvshmem_meeting::make();
+  return run_processes(options.config, m, [&](group_config const& c) { run(c, options.device_sizes, m); });
+}
 
 }  // namespace atl::bench

@@ -92,15 +92,15 @@ class net_run {
   int run() {
     int const rounds = options_.quick ? 1 : 3;
     blocks_ = std::max(3, options_.blocks / rounds);
+    bool const jobs_only = options_.only.starts_with("job.");
     net_jobs jobs(programs_, options_, transport_, prefix_);
     int status = 0;
     for (int round = 1; round <= rounds && status == 0; ++round) {
       std::fprintf(stderr, "atoll bench: %s, round %d of %d\n", transport_.c_str(), round, rounds);
-      status = measure_between();
-      if (options_.mpi && status == 0) measure_mpi();
-      if (status == 0 && os::usable_cores() >= 2) status = measure_inside();
-      if (status == 0 && (options_.only.empty() || options_.only.starts_with("job.")))
-        status = jobs.run_once();
+      if (!jobs_only) status = measure_between();
+      if (options_.mpi && status == 0) measure_mpi(jobs_only);
+      if (!jobs_only && status == 0 && os::usable_cores() >= 2) status = measure_inside();
+      if (status == 0 && (jobs_only || options_.only.empty())) status = jobs.run_once();
     }
     tell();
     tell_of(jobs);
@@ -170,19 +170,14 @@ class net_run {
     return 0;
   }
 
-  void measure_mpi() {
-    if (programs_.mpi.empty() || programs_.mpirun.empty() || !programs_.open_mpi) {
+  /// `asked_only`: says no more than whether it is there.
+  void measure_mpi(bool asked_only) {
+    if (!programs_.open_mpi) {
       facts_["mpi"] = programs_.mpi.empty() ? "not built" : "not measured: no mpirun of Open MPI's in PATH";
       return;
     }
-    command_line command =
-        on_this_machine()
-            ? mpi_command_of(programs_, 2, {"--bind-to", "none"})
-            : command_line{{programs_.atoll, "run", "--hosts", options_.hosts, "-n", "2", "--launcher",
-                            "mpirun", "--bind", "none", "--timeout", "300", "--stdin", "none", programs_.mpi},
-                           {}};
-    for (auto const& [name, value] : {std::pair{"pml", "ob1"}, {"btl", "self,tcp"}})
-      command.environment.emplace_back(std::string("OMPI_MCA_") + name, value);
+    if (asked_only) return;
+    command_line command = mpi_command_between(programs_, options_, 2, "self,tcp");
     if (on_this_machine()) command.environment.emplace_back("OMPI_MCA_btl_tcp_if_include", "lo");
     command.words.emplace_back("net=1");
     add_measuring(command);

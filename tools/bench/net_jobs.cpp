@@ -13,6 +13,7 @@ namespace {
 using bench::record;
 
 constexpr int few = 4;  ///< ranks of the small job
+constexpr char const* layers = "self,vader,tcp";
 
 /// Nanoseconds from the start of a job to its end, as its user waits.
 template <class Job>
@@ -30,34 +31,32 @@ net_jobs::net_jobs(programs const& p, bench_options const& o, std::string transp
 
 /// So that both are started in the same way.
 bool net_jobs::by_mpirun() const {
-  bool const there = programs_.open_mpi && !programs_.mpirun.empty();
-  return there && options_.mpi && (options_.launcher.empty() || options_.launcher == "mpirun");
+  return programs_.open_mpi && options_.mpi && (options_.launcher.empty() || options_.launcher == "mpirun");
 }
 
-/// Hosts take equal shares.
-command_line net_jobs::job(int ranks, std::string const& program) const {
-  std::string const n = std::to_string(ranks);
-  std::vector<std::string> const common{"-n", n, "--bind", "none", "--timeout", "300", "--stdin", "none"};
-  command_line command;
-  if (!options_.hosts.empty()) {
-    command.words = {programs_.atoll, "run", "--hosts", options_.hosts};
-    std::string const launcher = by_mpirun() ? "mpirun" : options_.launcher;
-    if (!launcher.empty()) command.words.insert(command.words.end(), {"--launcher", launcher});
-    command.words.insert(command.words.end(), common.begin(), common.end());
-    command.words.push_back(program);
-  } else if (by_mpirun()) {
-    command = mpi_command_of(programs_, ranks, {"--bind-to", "none"});
-    command.words.back() = program;
-  } else {
-    command.words = {programs_.atoll, "run", "--localhost"};
-    command.words.insert(command.words.end(), common.begin(), common.end());
-    command.words.push_back(program);
+/// Of ours. Hosts take equal shares.
+command_line net_jobs::job(int ranks) const {
+  if (by_mpirun()) {
+    command_line command = mpi_command_between(programs_, options_, ranks, layers);
+    command.words.back() = programs_.net;
+    return command;
   }
+  command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", "none", "--timeout",
+                        "300", "--stdin", "none"},
+                       {}};
+  if (options_.hosts.empty()) {
+    command.words.emplace_back("--localhost");
+  } else {
+    command.words.insert(command.words.end(), {"--hosts", options_.hosts});
+    if (!options_.launcher.empty())
+      command.words.insert(command.words.end(), {"--launcher", options_.launcher});
+  }
+  command.words.push_back(programs_.net);
   return command;
 }
 
 int net_jobs::listen_to(int ranks, std::vector<double>& held) const {
-  command_line command = job(ranks, programs_.net);
+  command_line command = job(ranks);
   command.words.insert(command.words.end(), {"rows=job", "prefix=" + prefix_});
   if (options_.hosts.empty())
     command.environment.emplace_back("ATOLL_SIM_HOSTS", "2x" + std::to_string(ranks / 2));
@@ -73,10 +72,8 @@ int net_jobs::listen_to(int ranks, std::vector<double>& held) const {
 }
 
 void net_jobs::measure_mpi() {
-  if (programs_.mpi.empty() || !by_mpirun()) return;
-  command_line command = job(ranks(), programs_.mpi);
-  for (auto const& [name, value] : {std::pair{"pml", "ob1"}, {"btl", "self,vader,tcp"}})
-    command.environment.emplace_back(std::string("OMPI_MCA_") + name, value);
+  if (!by_mpirun()) return;
+  command_line command = mpi_command_between(programs_, options_, ranks(), layers);
   command.words.emplace_back("job=1");
   int status = 0;
   double const ns = time_of([&] { status = listen(command, [](std::string const&) {}); });
@@ -97,8 +94,6 @@ std::vector<record> net_jobs::rows() const {
   std::vector<record> all;
   std::string const count = std::to_string(ranks());
   if (!start_ns_.empty()) {
-    std::string samples;
-    for (double const ns : start_ns_) samples += (samples.empty() ? "" : ",") + std::to_string(ns);
     all.push_back({"row",
                    {{"suite", "net"},
                     {"key", prefix_ + "job.start"},
@@ -108,7 +103,7 @@ std::vector<record> net_jobs::rows() const {
                     {"iterations", "1"},
                     {"show", "time"},
                     {"limit", "none"},
-                    {"ns", samples}}});
+                    {"ns", joined(start_ns_)}}});
   }
   if (!held_.empty() && !small_held_.empty()) {
     char more[40];

@@ -28,7 +28,7 @@ class net_jobs {
 
  private:
   [[nodiscard]] bool by_mpirun() const;
-  [[nodiscard]] command_line job(int ranks, std::string const& program) const;
+  [[nodiscard]] command_line job(int ranks) const;
   /// Returns its status; adds what it says.
   int listen_to(int ranks, std::vector<double>& held) const;
   void measure_mpi();

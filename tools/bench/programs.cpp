@@ -31,6 +31,7 @@ std::string joined_items(auto const& items) {
 std::string joined(std::vector<std::string> const& items) { return joined_items(items); }
 std::string joined(std::vector<int> const& items) { return joined_items(items); }
 std::string joined(std::vector<std::size_t> const& items) { return joined_items(items); }
+std::string joined(std::vector<double> const& items) { return joined_items(items); }
 
 programs find_programs() {
   auto const bin = fs::read_symlink("/proc/self/exe").parent_path();
@@ -75,6 +76,19 @@ command_line mpi_command_of(programs const& p, int ranks, std::vector<std::strin
     }
   }
   command.words.push_back(p.mpi);
+  return command;
+}
+
+command_line mpi_command_between(programs const& p, bench_options const& o, int ranks,
+                                 std::string const& layers) {
+  command_line command =
+      o.hosts.empty()
+          ? mpi_command_of(p, ranks, {"--bind-to", "none"})
+          : command_line{{p.atoll, "run", "--hosts", o.hosts, "-n", std::to_string(ranks), "--launcher",
+                          "mpirun", "--bind", "none", "--timeout", "300", "--stdin", "none", p.mpi},
+                         {}};
+  for (auto const& [name, value] : {std::pair{"pml", std::string("ob1")}, {"btl", layers}})
+    command.environment.emplace_back(std::string("OMPI_MCA_") + name, value);
   return command;
 }
 

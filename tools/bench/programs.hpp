@@ -33,12 +33,17 @@ std::vector<std::string> measuring_options(bench_options const& o, int ranks);
 /// Starts the program that measures message passing; `binding`: words for Open MPI's launcher. Without the program's options.
 command_line mpi_command_of(programs const& p, int ranks, std::vector<std::string> const& binding);
 
-/// The same with what is measured everywhere.
+/// The same between the hosts, if any are named. Through these byte transfer layers of Open MPI's.
+command_line mpi_command_between(programs const& p, bench_options const& o, int ranks,
+                                 std::string const& layers);
+
+/// mpi_command_of() with what is measured everywhere.
 command_line mpi_command(programs const& p, bench_options const& o, int ranks);
 
 /// "a,b" or "1,2".
 std::string joined(std::vector<std::string> const& items);
 std::string joined(std::vector<int> const& items);
 std::string joined(std::vector<std::size_t> const& items);
+std::string joined(std::vector<double> const& items);
 
 }  // namespace atl::tools
