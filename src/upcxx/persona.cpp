@@ -292,7 +292,6 @@ bool run_tasks(thread_state& t, persona_state& persona) noexcept {
   take_inbox(persona);
   task* work = persona.first;
   if (work == nullptr) return false;
-  persona_state* const outer = t.current;
   if (work->next == nullptr) [[likely]] {
     persona.first = persona.last = nullptr;
     t.current = &persona;
@@ -300,7 +299,6 @@ bool run_tasks(thread_state& t, persona_state& persona) noexcept {
   } else {
     run_several(t, persona);
   }
-  t.current = outer;
   return true;
 }
 

@@ -15,8 +15,8 @@ void drop_master_scope() noexcept;
 /// Is it an entry of the thread's stack? It may be gone: only its address is looked at.
 bool on_stack(thread_state const& t, scope_state const* scope) noexcept;
 
-/// Runs what is queued for `persona` now, oldest first, with `persona` as the current one; once a task has taken it from
-/// this thread, no more.
+/// Runs what is queued for `persona` now, oldest first, with `persona` as the current one, which it stays; once a task
+/// has taken it from this thread, no more.
 bool run_tasks(thread_state& t, persona_state& persona) noexcept;
 
 /// Whether threads that end with work for them stop the job.

@@ -1,12 +1,10 @@
 #include "engine/copies/kernel_waits.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <ctime>
 
 #include "base/error.hpp"
+#include "base/os/await_end.hpp"
 #include "bootstrap/crash.hpp"
 #include "engine/progress/progress_engine.hpp"
 
@@ -36,9 +34,8 @@ void stop_if_job_ends() noexcept {
   if (std::atomic_ref(progress_engine::here().host.own_page().kernels_end).load(std::memory_order_acquire) !=
       kernels_end_with_job) [[likely]]
     return;
-  // Whoever fails ends the job, and with it this process; perhaps only after a debugger has let it go. Handlers of signals end a sleep.
-  for (unsigned left = 3600; left != 0;) left = ::sleep(left);
-  std::abort();
+  // Whoever fails ends the job, and with it this process; perhaps only after a debugger has let it go.
+  os::await_end();
 }
 
 void release_kernels_at_death(bool some) noexcept {

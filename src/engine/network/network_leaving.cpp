@@ -104,7 +104,6 @@ bool network_messages::send_first(network_peer& p, lane way) {
 
 /// `possible`: becomes false where the transport cannot reach the memory of a late payload.
 bool network_messages::send_whole(network_peer& p, lane way, message* m, bool& possible) {
-  std::size_t const owed = p.owed;
   std::size_t const payload = m->bytes - header_bytes;
   auto const alignment_log2 = static_cast<std::uint8_t>(m->period);
   if (std::uint32_t* const kept_back = kept_back_of(*m); kept_back != nullptr) [[unlikely]]
@@ -122,21 +121,20 @@ bool network_messages::send_whole(network_peer& p, lane way, message* m, bool& p
     drop_sent(m);
     return true;
   }
-  frame const f = frame_of(p, m->kind, m->token, alignment_log2);
+  frame const f{m->token, m->kind, alignment_log2, form::whole, static_cast<std::uint32_t>(p.owed)};
   std::uint32_t* const late = payload > sizes.eager ? &p.late[index_of(way)] : nullptr;
   auto* const op = new sending(*this, m, late);
   started const s =
-      network_->send(p.rank, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr}, payload, op);
+      send_with_credit(p, way, std::as_bytes(std::span(&f, 1)), {m->payload(), nullptr}, payload, op);
   if (s == started::under_way) {
     if (late != nullptr) ++*late;
     return true;
   }
   delete op;
-  if (s == started::complete || s == started::source_free) {
+  if (transport::has_begun(s)) {
     drop_sent(m);
     return true;
   }
-  p.owed += owed;
   possible = s != started::unsupported || late == nullptr;
   if (s != started::no_room && possible) lost(p.rank, network_->last_error());
   return false;

@@ -138,7 +138,8 @@ bool turn_is_long() noexcept {
 
 waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
     : outer_(diagnostics->waits_in.load(std::memory_order_relaxed)),
-      outer_peer_(diagnostics->waits_for.load(std::memory_order_relaxed)) {
+      outer_peer_(diagnostics->waits_for.load(std::memory_order_relaxed)),
+      outer_entered_ns_(diagnostics->entered_ns.load(std::memory_order_relaxed)) {
   // The waiter fills it in when waiting gets long.
   diagnostics->entered_ns.store(0, std::memory_order_relaxed);
   diagnostics->waits_for.store(peer, std::memory_order_relaxed);
@@ -148,6 +149,7 @@ waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
 waiting_note::~waiting_note() {
   diagnostics->waits_in.store(outer_, std::memory_order_relaxed);
   diagnostics->waits_for.store(outer_peer_, std::memory_order_relaxed);
+  diagnostics->entered_ns.store(outer_entered_ns_, std::memory_order_relaxed);
 }
 
 }  // namespace atl::engine

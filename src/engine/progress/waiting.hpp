@@ -32,6 +32,7 @@ class waiting_note {
  private:
   activity outer_;
   std::int32_t outer_peer_;
+  std::uint64_t outer_entered_ns_;
 };
 
 /// What a thread may do while it waits.
