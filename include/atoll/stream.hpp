@@ -291,10 +291,6 @@ void by_host(stream const& s, heap_word word, Start&& start) {
   engine::refuse_capture(name_of(s), engine::needs_host::memory);
   detail::hold(s, upcxx::to_global_ptr(word.release()), when(s).then(std::forward<Start>(start)));
 }
-template <class Start>
-void by_host(stream const& s, Start&& start) {
-  detail::by_host(s, make_heap_word(0), std::forward<Start>(start));  // what may throw comes first
-}
 
 /// By whom the word can be reached: for a stream that has come here and whose device cannot add to it.
 inline upcxx::future<> add_from_here(engine::memory_place word, std::uint64_t value) {

@@ -51,15 +51,6 @@ template <class T>
 ATOLL_INLINE void check_strided_end(T*, std::ptrdiff_t const*, std::ptrdiff_t const*, std::size_t const*,
                                     std::size_t, std::size_t) {}
 
-template <class T>
-upcxx::intrank_t completion_rank(upcxx::global_ptr<T> dest) {
-  return dest.where();
-}
-template <class T>
-upcxx::intrank_t completion_rank(T*) {
-  return upcxx::rank_me();
-}
-
 /// Ends of a strided copy. The runs are of `run_bytes`; strides and extents are those of the runs.
 template <class T, class Dest, class Source, class Cx>
 auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
@@ -81,14 +72,14 @@ auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
         return up::take_in(up::transfer_box_remotely<up::copy_events>(
             "atl::copy_strided", up::owner_word(dest), up::address_word(dest), dest_strides,
             up::owner_word(source), up::address_word(source), source_strides, extents, dimensions, run_bytes,
-            detail::completion_rank(dest), up::handed_over<Cx>(completions)));
+            detail::rank_of_end(dest), up::handed_over<Cx>(completions)));
       }
     }
     atl::engine::copy_strided(reinterpret_cast<std::byte*>(to), dest_strides,
                               reinterpret_cast<std::byte const*>(from), source_strides, extents, dimensions,
                               run_bytes);
   }
-  up::send_remote_completions(detail::completion_rank(dest), completions);
+  up::send_remote_completions(detail::rank_of_end(dest), completions);
   return up::complete_now<up::copy_events>(std::forward<Cx>(completions));
 }
 

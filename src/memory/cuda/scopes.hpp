@@ -25,24 +25,24 @@ class cuda_driver::beside_captures {
 /// Makes a device's primary context current for a scope, unless it is.
 class cuda_driver::use {
  public:
-  use(cuda_driver& driver, int device) : cu_(driver.cu_), beside_(cu_), pushed_(driver.enter(device)) {}
+  use(cuda_driver& driver, int device)
+      : driver_(driver), beside_(driver.cu_), pushed_(driver.enter(device)) {}
   /// For what ends things: a context that cannot be entered any more takes them with it.
   use(cuda_driver& driver, int device, std::nothrow_t) noexcept
-      : cu_(driver.cu_), beside_(cu_), pushed_(false) {
+      : driver_(driver), beside_(driver.cu_), pushed_(false) {
     context const wanted = driver.contexts_[static_cast<std::size_t>(device)];
     context current = nullptr;
-    cu_.context_current(&current);
-    if (wanted != nullptr && current != wanted) pushed_ = cu_.context_push(wanted) == success;
+    driver.cu_.context_current(&current);
+    if (wanted != nullptr && current != wanted) pushed_ = driver.cu_.context_push(wanted) == success;
   }
   ~use() {
-    context gone = nullptr;
-    if (pushed_) cu_.context_pop(&gone);
+    if (pushed_) driver_.leave();
   }
   use(use const&) = delete;
   use& operator=(use const&) = delete;
 
  private:
-  api const& cu_;
+  cuda_driver& driver_;
   beside_captures beside_;
   bool pushed_;
 };

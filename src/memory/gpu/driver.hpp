@@ -167,7 +167,7 @@ class driver {
   /// See program_streams.
   virtual std::uint64_t number_of(stream s) { return reinterpret_cast<std::uintptr_t>(s.handle); }
   virtual bool is_captured(stream /*s*/) { return false; }
-  /// See program_streams; nothing else of it is called where this is false.
+  /// See program_streams; end_capture() to drop_graph() are called only where this has returned true.
   virtual bool begin_capture(int /*device*/, stream /*s*/) { return false; }
   virtual void* end_capture(int /*device*/, stream /*s*/) { return nullptr; }
   virtual void abandon_capture(stream /*s*/) noexcept {}
