@@ -88,7 +88,7 @@ struct bundles {
 constexpr bundles known_bundles[] = {
     {"none", bundling::none}, {"rank", bundling::by_rank}, {"host", bundling::by_host}};
 
-/// Not of ranks that are there: play_start().
+/// Not of ranks that are there: play_starts().
 constexpr std::string_view start_name = "start";
 
 operation const* find_operation(std::string_view name) {

@@ -1,9 +1,7 @@
 #include "scale/start_table.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -13,9 +11,7 @@ namespace {
 unsigned long long ull(std::uint64_t n) { return n; }
 
 double milliseconds(start_tally const& t, std::string const& network) {
-  auto const* const found = std::find_if(std::begin(networks), std::end(networks),
-                                         [&](costs const& each) { return each.name == network; });
-  return 1e-9 * static_cast<double>(t.time[static_cast<std::size_t>(found - std::begin(networks))]);
+  return 1e-9 * static_cast<double>(t.time[static_cast<std::size_t>(find_network(network) - networks)]);
 }
 
 }  // namespace

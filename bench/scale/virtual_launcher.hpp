@@ -11,7 +11,6 @@
 #include <pthread.h>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -115,8 +114,7 @@ class virtual_launcher final : public carrier {
   [[nodiscard]] std::size_t player_of(std::int32_t host) const;
   [[nodiscard]] std::size_t index_of(std::int32_t rank) const;
   [[nodiscard]] thing const* find(std::int32_t rank, char const* key) const;
-  [[nodiscard]] std::size_t own_player() const { return player_of(host_of(mine_rank())); }
-  [[nodiscard]] std::int32_t mine_rank() const { return records_[me_].seen.rank; }
+  [[nodiscard]] std::size_t own_player() const { return player_of(host_of(records_[me_].seen.rank)); }
   [[nodiscard]] times end_of_meeting(meeting_place& host);
   [[nodiscard]] times end_of_job_meeting();
   void spend(picoseconds time);
