@@ -103,6 +103,14 @@ def draw_gpu_heat(plt, colors, rows, save):
     save(figure, "gpu_heat3d")
 
 
+def against_ranks(all_axes):
+    for axes in all_axes:
+        axes.set_xscale("log")
+        axes.set_xlabel("ranks")
+        axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
+        axes.legend(fontsize=8.5)
+
+
 def draw_scale(plt, colors, rows, save):
     """What collectives of many ranks take by the model: time, messages of one rank, and its private memory, against ranks."""
     figure, (times, messages, memory) = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained")
@@ -129,34 +137,26 @@ def draw_scale(plt, colors, rows, save):
     memory.set_title("private memory of a rank", fontsize=11)
     memory.set_ylabel("KB on average, after a barrier")
     for axes in (times, messages, memory):
-        axes.set_xscale("log")
-        axes.set_xlabel("ranks")
         axes.set_ylim(bottom=0)
-        axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
-        axes.legend(fontsize=8.5)
+    against_ranks((times, messages, memory))
     save(figure, "scale")
 
 
 def draw_start(plt, colors, rows, save):
     """The start of large jobs by the model: time, what a rank reads, and its private memory, against ranks."""
-    figure, (times, reads, memory) = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained")
-    for color, share in zip(colors, sorted({int(r["per_host"]) for r in rows})):
-        chosen = sorted((r for r in rows if int(r["per_host"]) == share and r["network"] == "tcp"), key=lambda r: int(r["ranks"]))
-        for axes, column, factor in ((times, "time_ms", 1.0), (reads, "leader_read_bytes", 1e-3), (memory, "heap_leader", 1e-3)):
-            axes.plot([int(r["ranks"]) for r in chosen], [factor * float(r[column]) for r in chosen], "o-", color=color,
-                      label=f"{share} a host", linewidth=1.8, markersize=4.5)
-    times.set_title("until all ranks are there", fontsize=11)
-    times.set_ylabel("ms, launcher over TCP")
-    reads.set_title("read by the first rank of a host", fontsize=11)
-    reads.set_ylabel("KB")
-    memory.set_title("private memory of a rank", fontsize=11)
-    memory.set_ylabel("KB")
-    for axes in (times, reads, memory):
-        axes.set_xscale("log")
+    figure, all_axes = plt.subplots(1, 3, figsize=(12, 3.9), layout="constrained")
+    shares = sorted({int(r["per_host"]) for r in rows})
+    for axes, (column, factor, title, unit) in zip(all_axes, (("time_ms", 1.0, "until all ranks are there", "ms, launcher over TCP"),
+                                                              ("leader_read_bytes", 1e-3, "read by the first rank of a host", "KB"),
+                                                              ("heap_leader", 1e-3, "private memory of a rank", "KB"))):
+        for color, share in zip(colors, shares):
+            chosen = sorted((int(r["ranks"]), factor * float(r[column])) for r in rows
+                            if (r["network"], int(r["per_host"])) == ("tcp", share))
+            axes.plot(*zip(*chosen), "o-", color=color, label=f"{share} a host", linewidth=1.8, markersize=4.5)
+        axes.set_title(title, fontsize=11)
+        axes.set_ylabel(unit)
         axes.set_yscale("log")
-        axes.set_xlabel("ranks")
-        axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
-        axes.legend(fontsize=8.5)
+    against_ranks(all_axes)
     save(figure, "start")
 
 
