@@ -1,7 +1,6 @@
 """What every job has: ranks that know each other, descriptors, hosts that are simulated, cores."""
 
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -9,6 +8,9 @@ import subprocess
 import sys
 
 from support import ATOLL, forbid_memfd_create, LauncherTest, PATIENCE, PROGRAM
+
+# Closes descriptors that are not its standard ones.
+WRAPPER = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 
 
 class Basics(LauncherTest):
@@ -109,14 +111,12 @@ class Basics(LauncherTest):
         self.assertEqual(self.run_job("-n", 2, PROGRAM, "child-is-solo", env=around).status, 0)
 
     def test_wrappers_that_close_descriptors_do_not_matter(self):
-        wrapper = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
-        got = self.run_job("-n", 3, sys.executable, "-c", wrapper, PROGRAM, "exchange")
+        got = self.run_job("-n", 3, sys.executable, "-c", WRAPPER, PROGRAM, "exchange")
         self.assertEqual(got.status, 0, got)
         self.assertIn("exchange ok 2 of 3 by local", got.out)
 
     def test_ranks_that_cannot_reach_their_launcher_say_so_once(self):
-        wrapper = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
-        got = self.run_job("-n", 3, *self.unshared("-rpf", "--mount-proc"), sys.executable, "-c", wrapper, PROGRAM, "exchange")
+        got = self.run_job("-n", 3, *self.unshared("-rpf", "--mount-proc"), sys.executable, "-c", WRAPPER, PROGRAM, "exchange")
         self.assertEqual((got.status, got.out), (0, "exchange ok 0 of 1 by solo\n" * 3), got)
         self.assertRegex(got.err, r"\Aatoll: pid \d+ .*ATOLL_JOB is gone or out of reach, so this process is a job of one rank.*\n\Z")
 

@@ -32,9 +32,10 @@ class Bench:
         self.launcher, self.hpgmg, self.mpirun = arguments.launcher, arguments.hpgmg, arguments.mpirun
         self.ranks = arguments.ranks
         self.folder = folder
-        names = re.search(r"How data moves between ranks: (.*)", self.run(["--help"]).stdout)
+        text = self.run(["--help"]).stdout
+        names = re.search(r"How data moves between ranks: (.*)", text)
         self.variants = re.findall(r"[+a-z]+", names.group(1))
-        self.has_threads = "no OpenMP" not in self.run(["--help"]).stdout
+        self.has_threads = "no OpenMP" not in text
 
     def path(self, name):
         return os.path.join(self.folder, name)
