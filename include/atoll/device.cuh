@@ -117,7 +117,7 @@ class device_team {
                                  signal_op op = signal_op::set) const {
     put_and_change(s, from, name_of(to), n, name_of(word), operation_of(op), value);
   }
-  /// The same to addresses that local() gave, which is what a loop saves that looks them up before: 0.2 us on
+  /// The same to addresses that local() gave, which is what a loop saves that looks them up before: 0.1 us on
   /// an H200.
   template <class Scope, class T>
   ATOLL_ANYWHERE void put_signal(Scope s, T const* from, T* to, std::size_t n, std::uint64_t* word,
@@ -449,10 +449,10 @@ class device_team {
     if (char* const here = view_.find(to, bytes)) {
       device::copy_run(s, here, from, bytes);
       if (operation == engine::word_operation::none) return;
-      // Looked up while the data are on their way.
-      auto* const signal_here = reinterpret_cast<std::uint64_t*>(view_.find(word, sizeof(std::uint64_t)));
+      // Looked up while the data are on their way, and by one warp only: the others' instructions would keep it waiting.
+      char* const word_here = s.rank() == 0 ? view_.find(word, sizeof(std::uint64_t)) : nullptr;
       s.sync();
-      if (s.rank() == 0) view_.change_at(signal_here, word, operation, value);
+      if (s.rank() == 0) view_.change_at(reinterpret_cast<std::uint64_t*>(word_here), word, operation, value);
       return;
     }
     s.sync();

@@ -28,16 +28,20 @@ struct place {
 };
 
 /// Memory that the device reaches.
-struct range {
+struct alignas(16) range {
   std::uint64_t owner = 0;
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
   std::uint64_t here = 0;  ///< where kernels find it; 0: they do not
 
+  /// All is loaded at once and tested without branches, since each warp of a block does it.
   ATOLL_ANYWHERE char* find(place p, std::size_t size) const {
-    std::uint64_t const offset = p.address - begin;
-    if (p.owner != owner || here == 0 || offset > bytes || size > bytes - offset) return nullptr;
-    return reinterpret_cast<char*>(here + offset);
+    range const all = *this;
+    std::uint64_t const offset = p.address - all.begin;
+    auto const is = [](bool x) { return static_cast<unsigned>(x); };
+    unsigned const inside = is(p.owner == all.owner) & is(all.here != 0) & is(offset <= all.bytes) &
+                            is(size <= all.bytes - offset);
+    return reinterpret_cast<char*>(inside != 0 ? all.here + offset : 0);
   }
 };
 
@@ -109,7 +113,9 @@ struct team_view {
         }
       }
     }
-    return i < local_n ? all[2 * i + (is_heap(p) ? 1 : 0)].find(p, bytes) : nullptr;
+    // A range of somebody else's finds nothing.
+    if (i >= local_n) i = 0;
+    return all[2 * i + (is_heap(p) ? 1 : 0)].find(p, bytes);
   }
   /// Whether operations there are atomic if the device does them.
   ATOLL_ANYWHERE bool is_atomic(place p) const { return is_heap(p) ? atomic_heaps : atomic_devices; }
