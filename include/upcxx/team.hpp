@@ -74,10 +74,13 @@ class team_id {
 };
 
 namespace detail {
-/// A collective may be started now: checked builds stop otherwise, naming it.
-inline void check_collective([[maybe_unused]] char const* what) {
+/// A collective may be started now: checked builds stop otherwise, naming it; others warn of callbacks.
+inline void check_collective(char const* what) {
 #if ATOLL_CHECKED
   atl::rt::check_collective(what);
+#else
+  if (atl::rt::this_thread().in_user_progress) [[unlikely]]
+    atl::rt::collective_in_callback(what);
 #endif
 }
 

@@ -274,8 +274,6 @@ namespace {
 }  // namespace
 
 void barrier(engine::team_view& team) {
-  if (in_restricted_context()) [[unlikely]]
-    collective_in_callback("barrier");
   shm::endpoint const& shm = engine::progress_engine::here().shm;
   if (shm.unsent() != 0) [[unlikely]]
     send_parked(team);

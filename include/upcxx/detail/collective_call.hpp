@@ -139,8 +139,6 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
   collective_call(C&& cx, Buffer&& b, typename notifications_type::futures& out)
       : buffer(std::move(b)), initiator(atl::rt::this_thread().current), waiting(std::forward<C>(cx), out) {
     run = &fire;
-    if (atl::rt::this_thread().in_user_progress) [[unlikely]]
-      atl::rt::collective_in_callback("collectives");
     expect_notification(*initiator);
   }
 

@@ -11,6 +11,10 @@ int main(int argc, char** argv) {
   if (which == "blocking_barrier_in_callback" && upcxx::rank_me() == 0)
     upcxx::current_persona().lpc([] { upcxx::barrier(); }).wait();
   if (which == "blocking_barrier_in_callback") upcxx::rpc(0, [] {}).wait();
+  if (which == "split_in_callback")
+    upcxx::current_persona().lpc([] { upcxx::world().split(0, 0).destroy(); }).wait();
+  if (which == "object_in_callback")
+    upcxx::current_persona().lpc([] { upcxx::dist_object<int> const object(1); }).wait();
   upcxx::finalize();
   if (which == "collective_after_finalize") upcxx::barrier();
   return 1;

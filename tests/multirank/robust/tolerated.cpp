@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include <atoll/neighbors.hpp>
 #include <upcxx/upcxx.hpp>
 
 namespace {
@@ -52,6 +53,16 @@ void in_callback(F f) {
 int main() {
   upcxx::init();
   int const n = upcxx::rank_n();
+  {
+    said warnings;
+    upcxx::intrank_t const neighbours[] = {(upcxx::rank_me() + 1) % n, (upcxx::rank_me() + n - 1) % n};
+    atl::neighbors around(neighbours);
+    upcxx::future<> met;
+    in_callback([&] { met = around.sync_async(); });
+    met.wait();
+    around.destroy();
+    expect(times(warnings.take(), "started inside a callback") == 0, "no warning of what is not collective");
+  }
   {
     said warnings;
     upcxx::future<int> sum;
