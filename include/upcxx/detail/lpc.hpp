@@ -2,6 +2,7 @@
 
 /// Local procedure calls: callables queued for a persona, with or without a result that travels back.
 
+#include <memory>
 #include <new>
 #include <optional>
 #include <tuple>
@@ -159,8 +160,8 @@ struct lpc_round_trip final : atl::rt::task {
       self->go_back();
     } else if constexpr (is_future_v<std::remove_cvref_t<R>>) {
       std::remove_cvref_t<R> pending = detail::call_once(*self->function);
-      pending.then([owned = owner(self)](auto const&... v) mutable {
-        lpc_round_trip* const trip = std::exchange(owned.trip, nullptr);
+      pending.then([owned = std::unique_ptr<lpc_round_trip, without_values>(self)](auto const&... v) mutable {
+        lpc_round_trip* const trip = owned.release();
         trip->keep(static_cast<values*>(nullptr), v...);
         // Not at once: this may run inside the program's own fulfill_result, and the initiator's callbacks may not.
         trip->queue_back();
@@ -172,14 +173,8 @@ struct lpc_round_trip final : atl::rt::task {
   }
 
   /// Sends the trip back without values if the future that it waits for is given up.
-  struct owner {
-    lpc_round_trip* trip;
-    explicit owner(lpc_round_trip* t) noexcept : trip(t) {}
-    owner(owner&& other) noexcept : trip(std::exchange(other.trip, nullptr)) {}
-    owner& operator=(owner&&) = delete;
-    ~owner() {
-      if (trip != nullptr) trip->queue_back();
-    }
+  struct without_values {
+    void operator()(lpc_round_trip* trip) const { trip->queue_back(); }
   };
 
   template <class... V, class... U>

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
 #include <tuple>
@@ -160,7 +161,9 @@ class incoming_call {
       // The futures' references are looked up again at the call; what counts here is that all are there. If
       // one never is, the callback goes, and the call with it.
       upcxx::when_all(here_future<Args>(detail::element_at<Indices + 1>(objects))...)
-          .then([self = owner(this)](auto const&...) mutable { std::exchange(self.call, nullptr)->go(); });
+          .then([self = std::unique_ptr<record, never_called>(this)](auto const&...) mutable {
+            self.release()->go();
+          });
     }
     template <class Arg, class Object>
     static auto here_future(Object& object) {
@@ -190,14 +193,8 @@ class incoming_call {
     }
 
     /// Ends a call that will never run.
-    struct owner {
-      record* call;
-      explicit owner(record* c) noexcept : call(c) {}
-      owner(owner&& other) noexcept : call(std::exchange(other.call, nullptr)) {}
-      owner& operator=(owner&&) = delete;
-      ~owner() {
-        if (call != nullptr) call->end();
-      }
+    struct never_called {
+      void operator()(record* call) const { call->end(); }
     };
 
     void end() {
