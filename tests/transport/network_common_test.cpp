@@ -193,19 +193,7 @@ TEST_P(network_common, ALossIsToldBeforeWhatItEnds) {
   connect(0, 1);
   bytes memory(300'000), into(300'000), source = pattern(300'000, 1);
   remote_key* const key = share(1, enter(1, memory), 0);
-  struct told : counted {
-    node* by = nullptr;
-    int losses = 0;
-    told() { on_event = &note; }
-    static void note(operation& self, completion what, outcome how) {
-      auto& mine = static_cast<told&>(self);
-      mine.losses = mine.by->count(connection_change::lost, 1);
-      counted::on(self, what, how);
-    }
-  };
-  told put, get;
-  put.by = get.by = &at(0);
-  get.asked = ask_finished;
+  told_of_loss put(at(0)), get(at(0), ask_finished);
   // More than a wire holds, so that they are under way when the peer ends, which does not poll meanwhile.
   ASSERT_EQ(net().get(1, {into.data()}, {key, 0}, into.size(), &get), started::under_way);
   ASSERT_NE(net().put(1, {key, 0}, {source.data()}, source.size(), &put), started::complete);
@@ -217,7 +205,7 @@ TEST_P(network_common, ALossIsToldBeforeWhatItEnds) {
     ASSERT_TRUE(until([&] { return !at(0).connected(1); }));
     EXPECT_EQ(get.finished, 1);
   }
-  for (told const* each : {&get, &put}) {
+  for (told_of_loss const* each : {&get, &put}) {
     if (each->finished == 0) continue;
     EXPECT_EQ(each->losses, 1);
     EXPECT_EQ(each->how, outcome::peer_lost);

@@ -134,6 +134,21 @@ class node final : public receiver {
   std::deque<std::unique_ptr<late_fetch>> fetches_;
 };
 
+/// An operation that also notes how many losses of rank 1 its own rank had been told of by its last event.
+struct told_of_loss : counted {
+  node& by;
+  int losses = 0;
+
+  explicit told_of_loss(node& rank, std::uint8_t which = ask_both) : counted(which), by(rank) {
+    on_event = &note;
+  }
+  static void note(operation& self, completion what, outcome how) {
+    auto& mine = static_cast<told_of_loss&>(self);
+    mine.losses = mine.by.count(connection_change::lost, 1);
+    on(self, what, how);
+  }
+};
+
 class network_test : public testing::TestWithParam<network_kind> {
  protected:
   void open(std::int32_t ranks);

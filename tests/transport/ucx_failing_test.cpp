@@ -102,16 +102,7 @@ TEST_P(ucx_failing, WhatALossEndsIsNoFailureOfItsOwn) {
   bytes memory(100'000), source = pattern(100'000, 1);
   registration* const r = enter(1, memory);
   remote_key* const key = share(1, r, 0);
-  struct : counted {
-    node* by = nullptr;
-    int losses = 0;
-  } put;
-  put.by = &at(0);
-  put.on_event = [](operation& self, completion what, outcome how) {
-    auto& mine = static_cast<decltype(put)&>(self);
-    mine.losses = mine.by->count(connection_change::lost, 1);
-    counted::on(self, what, how);
-  };
+  told_of_loss put(at(0));
   fail_next_put();
   ASSERT_EQ(at(0).net->put(1, {key, 0}, {source.data()}, source.size(), &put), started::under_way);
   ASSERT_TRUE(until([&] { return put.finished == 1; }));
