@@ -155,9 +155,7 @@ class AtollRun(Patient, unittest.TestCase):
         for launcher in self.launchers():
             with self.subTest(launcher=launcher):
                 job = self.start(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "wait", -1)
-                deadline = time.monotonic() + PATIENCE
-                while len(processes_called("atoll-keeper")) < 2 and job.poll() is None and time.monotonic() < deadline:
-                    time.sleep(0.02)
+                self.wait("keepers are there", lambda: len(processes_called("atoll-keeper")) >= 2, job)
                 time.sleep(1)  # until they have met
                 os.kill(next(p for p in processes_called("atoll")), signal.SIGQUIT)
                 _, errors = job.communicate(timeout=PATIENCE)
@@ -208,8 +206,7 @@ class AtollRun(Patient, unittest.TestCase):
                 self.check_nothing_left()
                 self.check_tables(errors, (("h2", (0, 1)),))
                 job = self.start(launcher, "--hosts", "h1,h2", "-n", 4, self.program(), "wait", -1)
-                while len(processes_called(self.PROGRAM)) < 4:
-                    time.sleep(0.02)
+                self.wait("ranks are there", lambda: len(processes_called(self.PROGRAM)) == 4, job)
                 os.kill(next(p for p in processes_called("atoll")), signal.SIGTERM)
                 job.communicate(timeout=PATIENCE)
                 self.assertEqual(job.returncode, 128 + signal.SIGTERM)

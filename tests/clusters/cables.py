@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from support import HOSTS_SH, PATIENCE, PROGRAMS, SET, WHOLE, hosts_sh, kill_job, make_hosts, processes_called
+from support import HOSTS_SH, PATIENCE, PROGRAMS, SET, WHOLE, Patient, hosts_sh, kill_job, make_hosts, processes_called
 
 
 class ThreeInterfaces:
@@ -100,7 +100,7 @@ class Rails(ThreeInterfaces, unittest.TestCase):
         self.assertLess(sent["eth0"] + sent["eth2"], 4 << 20, words)
 
 
-class Cables(ThreeInterfaces, unittest.TestCase):
+class Cables(Patient, ThreeInterfaces, unittest.TestCase):
     """One of several cables of a host is out. Whichever it is, the job ends in time with one message, if it is used."""
 
     PROGRAM = "cluster_rails_program"
@@ -115,13 +115,8 @@ class Cables(ThreeInterfaces, unittest.TestCase):
 
         self.addCleanup(kill_job, job, self.PROGRAM)
         before = self.sent()
-        carried = dict.fromkeys(before, 0)
-        deadline = time.monotonic() + PATIENCE
-        while sum(carried.values()) < 64 << 20:
-            self.assertIsNone(job.poll())
-            self.assertLess(time.monotonic(), deadline, "nothing is sent")
-            time.sleep(0.05)
-            carried = {name: now - before[name] for name, now in self.sent().items()}
+        self.wait("64 MiB are sent", lambda: sum(self.sent().values()) >= sum(before.values()) + (64 << 20), job)
+        carried = {name: now - before[name] for name, now in self.sent().items()}
         time.sleep(0.3)  # keepers meet by further ways
         return job, words, sorted(carried, key=carried.get, reverse=True), carried
 
@@ -140,9 +135,7 @@ class Cables(ThreeInterfaces, unittest.TestCase):
         return mend
 
     def check_ended(self, begin, job, words, mend, expected):
-        while processes_called(self.PROGRAM) or processes_called("atoll-keeper"):
-            self.assertLess(time.monotonic(), begin + PATIENCE, "ranks or keepers are left")
-            time.sleep(0.02)
+        self.wait("ranks or keepers are left", lambda: not (processes_called(self.PROGRAM) or processes_called("atoll-keeper")))
         took = time.monotonic() - begin
         mend()  # what somebody who was alone has said comes now
         self.assertNotEqual(job.wait(PATIENCE), 0)

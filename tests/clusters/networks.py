@@ -8,7 +8,7 @@ import tempfile
 import time
 import unittest
 
-from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, connections_of, host_of, hosts_sh, kill_job, processes_called, start_atoll
+from support import HOSTS, HOSTS_SH, PATIENCE, PROGRAMS, SET, Patient, connections_of, host_of, hosts_sh, kill_job, processes_called, start_atoll
 
 
 class Network:
@@ -128,7 +128,7 @@ class Ucx(Network, unittest.TestCase):
         self.assertNotIn("UCX ", got.stderr)
 
 
-class Agreement(unittest.TestCase):
+class Agreement(Patient, unittest.TestCase):
     """Hosts of which one lacks the first network."""
 
     def job(self, **environment):
@@ -203,7 +203,7 @@ class Agreement(unittest.TestCase):
         program = "cluster_traffic_program"
         with tempfile.TemporaryFile("w+") as words:
             job = self.start(program, "ucx", words)
-            self.wait(job, lambda: len(self.connections(program)) > 0 and len(processes_called("atoll-keeper")) == 2)
+            self.wait("ranks and keepers meet", lambda: len(self.connections(program)) > 0 and len(processes_called("atoll-keeper")) == 2, job)
             mine, theirs = (end.rsplit(":", 1) for end in self.connections(program)[0])
             cut = hosts_sh("exec", "h1", "ss", "-HK", "src", mine[0], "sport", "=", f":{mine[1]}", "dst", theirs[0], "dport", "=", f":{theirs[1]}")
             if theirs[1] not in cut.stdout:
@@ -227,21 +227,14 @@ class Agreement(unittest.TestCase):
         self.addCleanup(kill_job, job, program)
         return job
 
-    def wait(self, job, holds):
-        deadline = time.monotonic() + PATIENCE
-        while not holds():
-            self.assertIsNone(job.poll(), "the job has ended")
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
-
     def delay_launcher(self, job, program, words):
         """Its daemon on the second host does nothing for a while when the first rank has said why the job ends, as on a busy host."""
         # Ranks need the daemon until they call each other.
-        self.wait(job, lambda: sum(connections_of(rank, "02") > 0 for rank in processes_called(program)) == 2)
+        self.wait("both call", lambda: sum(connections_of(rank, "02") > 0 for rank in processes_called(program)) == 2, job)
         daemon = next(number for number in processes_called("orted") if host_of(number) == "h2")
         os.kill(daemon, signal.SIGSTOP)
         try:
-            self.wait(job, lambda: b"atoll: rank 0" in os.pread(words.fileno(), 1 << 16, 0))
+            self.wait("the first rank says why", lambda: b"atoll: rank 0" in os.pread(words.fileno(), 1 << 16, 0), job)
             time.sleep(2)
         finally:
             os.kill(daemon, signal.SIGCONT)

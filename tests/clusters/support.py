@@ -60,9 +60,12 @@ def processes_called(name):
 class Patient:
     """Tests that wait for what others do."""
 
-    def wait(self, what, holds):
+    def wait(self, what, holds, job=None):
+        """Not beyond the end of `job`."""
         deadline = time.monotonic() + PATIENCE
         while not holds():
+            if job is not None:
+                self.assertIsNone(job.poll(), f"{what}: the job has ended")
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.01)
 

@@ -11,10 +11,10 @@ import tempfile
 import time
 import unittest
 
-from support import ATOLL, own_terminal, PATIENCE, PROGRAM
+from support import ATOLL, PATIENCE, PROGRAM, Patient, children_of, own_terminal
 
 
-class Hosts(unittest.TestCase):
+class Hosts(Patient, unittest.TestCase):
     SRUN_MPI = "MPI plugin types are...\n\tpmi2\n\tnone\n\tpmix\nspecific pmix plugin versions available: pmix_v4"
     VERSIONS = {"mpirun": "mpirun (Open MPI) 4.1.4", "mpiexec.hydra": "HYDRA build details:", "prterun": "prterun (PRRTE) 3.0", "srun": "slurm"}
 
@@ -268,7 +268,7 @@ for i in range(2000):
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             self.addCleanup(job.kill)
             self.wait_until_told()
-            self.wait_for_end_of_children(job)
+            self.wait_for(lambda job=job: not children_of(job.pid), "the launcher ends")
             end(job)
             self.assertEqual(job.wait(PATIENCE), 3)
             job.stdout.close()
@@ -299,19 +299,7 @@ for i in range(2000):
         return {"before": f"{first}; trap 'echo ended >> {self.told}; exit 5' TERM", "act": "while :; do /bin/sleep 0.05; done"}
 
     def wait_until_told(self, words=""):
-        deadline = time.monotonic() + PATIENCE
-        while not os.path.exists(self.told) or words not in self.all_told():
-            self.assertLess(time.monotonic(), deadline, f"the launcher does not tell: {words}")
-            time.sleep(0.01)
-
-    def wait_for_end_of_children(self, job):
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            with open(f"/proc/{job.pid}/task/{job.pid}/children", encoding="ascii") as file:
-                if not file.read():
-                    return
-            self.assertLess(time.monotonic(), deadline, "the launcher does not end")
-            time.sleep(0.01)
+        self.wait_for(lambda: os.path.exists(self.told) and words in self.all_told(), f"the launcher tells: {words}")
 
     def all_told(self):
         with open(self.told, encoding="utf-8") as file:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from support import ATOLL, LauncherTest, own_terminal, PATIENCE, PROGRAM, read_until, sleeps, state_of
+from support import ATOLL, LauncherTest, PATIENCE, PROGRAM, children_of, own_terminal, read_until, sleeps, state_of
 
 
 class OutputAndInput(LauncherTest):
@@ -78,13 +78,8 @@ class OutputAndInput(LauncherTest):
     def awaits_reader(self):
         """A job whose ranks have ended while nobody reads the launcher's output."""
         process = self.start("-n", 2, PROGRAM, "lines", 250, 2000)
-
-        def ranks_are_gone():
-            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-                return len(file.read().split()) == 1 and sleeps(process.pid)  # the keeper
-
         self.assertTrue(select.select([process.stdout], [], [], PATIENCE)[0])
-        self.wait_for(ranks_are_gone, "ranks have ended")
+        self.wait_for(lambda: len(children_of(process.pid)) == 1 and sleeps(process.pid), "all but the keeper have ended")
         return process
 
     def test_launcher_that_awaits_a_reader_can_be_stopped(self):

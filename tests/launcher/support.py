@@ -118,7 +118,22 @@ def files_of_ours():
     return names
 
 
-class LauncherTest(unittest.TestCase):
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return list(map(int, file.read().split()))
+
+
+class Patient:
+    """Tests that wait for what others do."""
+
+    def wait_for(self, condition, what):
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, f"waited in vain: {what}")
+            time.sleep(0.01)
+
+
+class LauncherTest(Patient, unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
@@ -157,14 +172,6 @@ class LauncherTest(unittest.TestCase):
             out, err = process.communicate()
             self.fail(f"the job does not end\n{out}\n{err}")
         return Outcome(process.returncode, out, err, time.monotonic() - started)
-
-    def wait_for(self, condition, what):
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if condition():
-                return
-            time.sleep(0.01)
-        self.fail(f"waited in vain: {what}")
 
     def run_out_of_time(self, enough, *arguments):
         """A job that its time limit ends; once more with more time where it has not come so far."""
