@@ -15,6 +15,7 @@
 #include <atoll/engine/collectives.hpp>
 
 #include "scale/bursts.hpp"
+#include "scale/csv.hpp"
 #include "scale/model.hpp"
 #include "scale/start.hpp"
 #include "scale/start_table.hpp"
@@ -112,17 +113,15 @@ struct wishes {
 
 class report {
  public:
-  explicit report(wishes const& of) : wishes_(of) {
+  explicit report(wishes const& of)
+      : wishes_(of),
+        file_(atl::scale::open_csv(
+            of.csv,
+            "network,ranks,per_host,limit,operation,bytes,between,between_bytes,most_sent,steps,inside,"
+            "inside_bytes,lines,connects,most_connections,most_peers,time_us,heap_per_rank,took_s")) {
     std::printf("%8s %5s %-9s %-11s %8s %9s %7s %5s %12s %10s %9s %7s %7s %10s %9s %7s\n", "ranks", "host",
                 "network", "operation", "bytes", "messages", "a rank", "steps", "MB between", "inside",
                 "lines", "connect", "at once", "time us", "heap B", "took s");
-    if (of.csv.empty()) return;
-    file_.open(of.csv, std::ios::app);
-    if (!file_) throw std::runtime_error("cannot write " + of.csv);
-    if (file_.tellp() == 0)
-      file_
-          << "network,ranks,per_host,limit,operation,bytes,between,between_bytes,most_sent,steps,inside,inside_bytes,"
-             "lines,connects,most_connections,most_peers,time_us,heap_per_rank,took_s\n";
   }
 
   void line(model const& of, std::string const& network, std::string const& what, std::size_t bytes,
@@ -262,10 +261,9 @@ int main(int argc, char** argv) {
   app.add_option("--csv", w.csv, "Adds the lines to this file");
   CLI11_PARSE(app, argc, argv);
   try {
-    bool const starts = std::find(w.names.begin(), w.names.end(), start_name) != w.names.end();
-    if (starts && w.names.size() > 1)
-      throw std::runtime_error("start has a table of its own: let it be the only operation");
-    if (starts) {
+    if (std::find(w.names.begin(), w.names.end(), start_name) != w.names.end()) {
+      if (w.names.size() > 1)
+        throw std::runtime_error("start has a table of its own: let it be the only operation");
       play_starts(w);
       return EXIT_SUCCESS;
     }

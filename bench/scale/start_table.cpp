@@ -2,8 +2,9 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <stdexcept>
 #include <utility>
+
+#include "scale/csv.hpp"
 
 namespace atl::scale {
 namespace {
@@ -17,19 +18,15 @@ double milliseconds(start_tally const& t, std::string const& network) {
 }  // namespace
 
 start_table::start_table(std::vector<std::string> of_networks, std::string const& file)
-    : networks_(std::move(of_networks)) {
+    : networks_(std::move(of_networks)),
+      file_(open_csv(file,
+                     "network,ranks,per_host,sent,meetings,exchanges,launcher_messages,launcher_bytes,steps,"
+                     "requests,read,read_bytes,leader_read_bytes,heap_leader,heap_other,time_ms")) {
   std::printf("%8s %5s %6s %9s %9s %9s %6s %9s %9s %9s %9s %9s %9s %9s", "ranks", "host", "sent", "meetings",
               "exchanges", "launcher", "steps", "MB", "requests", "read", "read B", "leader B", "heap B",
               "other B");
   for (std::string const& each : networks_) std::printf(" %9s ms", each.c_str());
   std::printf(" %7s\n", "took s");
-  if (file.empty()) return;
-  file_.open(file, std::ios::app);
-  if (!file_) throw std::runtime_error("cannot write " + file);
-  if (file_.tellp() == 0)
-    file_
-        << "network,ranks,per_host,sent,meetings,exchanges,launcher_messages,launcher_bytes,steps,requests,read,"
-           "read_bytes,leader_read_bytes,heap_leader,heap_other,time_ms\n";
 }
 
 void start_table::line(job_shape const& shape, start_tally const& t, double took) {

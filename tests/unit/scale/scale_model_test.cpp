@@ -13,6 +13,7 @@
 
 #include "scale/bursts.hpp"
 #include "scale/model.hpp"
+#include "unit/scale/shape_names.hpp"
 
 namespace atl::scale {
 namespace {
@@ -49,9 +50,7 @@ class jobs : public testing::TestWithParam<job_shape> {
 INSTANTIATE_TEST_SUITE_P(sizes, jobs,
                          testing::Values(job_shape{100, 1}, job_shape{100, 16}, job_shape{1000, 128},
                                          job_shape{4096, 1}, job_shape{4096, 16}, job_shape{48, 64}),
-                         [](auto const& of) {
-                           return std::to_string(of.param.ranks) + "_by_" + std::to_string(of.param.per_host);
-                         });
+                         name_of_shape);
 
 TEST_P(jobs, a_barrier_takes_rounds_of_leaders_and_connects_no_one_else) {
   tally const first = barrier(m);

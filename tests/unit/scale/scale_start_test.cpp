@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "scale/start.hpp"
+#include "unit/scale/shape_names.hpp"
 
 namespace atl::scale {
 namespace {
@@ -17,9 +18,7 @@ class starts : public testing::TestWithParam<job_shape> {};
 INSTANTIATE_TEST_SUITE_P(sizes, starts,
                          testing::Values(job_shape{3, 1}, job_shape{40, 16}, job_shape{100, 1},
                                          job_shape{100, 16}, job_shape{4096, 1}, job_shape{4096, 16}),
-                         [](auto const& of) {
-                           return std::to_string(of.param.ranks) + "_by_" + std::to_string(of.param.per_host);
-                         });
+                         name_of_shape);
 
 TEST_P(starts, send_nothing_and_ask_for_no_more_than_they_must) {
   job_shape const shape = GetParam();
