@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "grid/hierarchy.hpp"
+
 namespace hpgmg {
 namespace {
 
@@ -133,6 +135,11 @@ parsed parse_options(int argc, char const* const* argv) {
   output->add_option("--results", o.results, "Add everything to this SQLite file; atoll report draws it");
   output->add_option("--json", o.json, "Write the same to this JSON file, but for facts of the machine");
   output->add_flag("--quiet", o.quiet, "Print the verdict only");
+  int ranks_of_grid = 0;
+  output
+      ->add_option("--grid-of", ranks_of_grid,
+                   "Print the cells per side of the grid that this many ranks would solve, and end")
+      ->check(CLI::Range(1, 1'000'000));
 
   if (!apps::read(app, apps::words_of(argc, argv), result)) return result;
   auto const built = communication_names();
@@ -143,6 +150,9 @@ parsed parse_options(int argc, char const* const* argv) {
     result.error = "--seconds nan: expected a number";
   } else if (std::ranges::find(built, o.communication) == built.end()) {
     result.error = "--comm " + o.communication + ": unknown; this build has " + joined(built);
+  } else if (ranks_of_grid != 0) {
+    int const box = 1 << p.log2_box;
+    result.help = std::to_string(box * boxes_per_side(box, p.boxes_per_rank, ranks_of_grid)) + '\n';
   }
   return result;
 }

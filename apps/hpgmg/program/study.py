@@ -15,19 +15,6 @@ sys.path.insert(0, os.path.join(HERE, "..", "share", "atoll"))
 from studies import NO_MPI, CannotStudy, Study, argument_parser, numbers, output_of, parse, run_study  # noqa: E402
 
 
-def boxes_per_side(boxes_per_rank, ranks):
-    """Of the grid that the program makes of them: as many as there are boxes for, if their number is good for halving."""
-    def odd_part(number):
-        return number // (number & -number)
-
-    side = found = 1
-    while side < 1000 and side ** 3 <= boxes_per_rank * ranks:
-        if odd_part(side) <= 11:
-            found = side
-        side += 1
-    return found
-
-
 class MultigridStudy(Study):
     def __init__(self, options):
         super().__init__(HERE, "atoll-hpgmg", options)
@@ -38,12 +25,18 @@ class MultigridStudy(Study):
     def require_one_grid(self):
         """Solves of grids of different sizes say nothing about more ranks."""
         o = self.options
-        sides = {ranks: boxes_per_side(self.boxes_per_rank(ranks), ranks) * 2 ** o.box for ranks in o.ranks}
+        sides = {ranks: self.cells_per_side(ranks) for ranks in o.ranks}
         first = sides[o.ranks[0]]
         others = [f"{side}³ on {ranks}" for ranks, side in sides.items() if side != first]
         if others:
             raise CannotStudy(f"--boxes {o.boxes}: the grids of {2 ** o.box}³ boxes are not the same for all --ranks: {first}³ cells on "
                               f"{o.ranks[0]} rank{'s' if o.ranks[0] > 1 else ''}, but {', '.join(others)}; choose others, or --weak")
+
+    def cells_per_side(self, ranks):
+        status, text, errors = output_of([self.application, str(self.options.box), str(self.boxes_per_rank(ranks)), "--grid-of", str(ranks)])
+        if status != 0:
+            raise CannotStudy(errors.strip())
+        return int(text)
 
     def chosen_variants(self):
         _, text, _ = output_of([self.application, "--help"])

@@ -91,6 +91,12 @@ TEST(options, mistakes_are_one_line_that_names_them) {
   }
 }
 
+TEST(options, tell_the_grid_of_any_number_of_ranks) {
+  EXPECT_EQ(parse({"5", "8", "--grid-of", "2"}).help, "64\n");
+  EXPECT_EQ(parse({"5", "8", "--grid-of", "8"}).help, "128\n");
+  EXPECT_NE(parse({"5", "8", "--grid-of", "0"}).error, "");
+}
+
 TEST(options, help_lists_everything_and_its_default) {
   auto const p = parse({"--help"});
   for (auto const* word : {"log2_box", "--operator", "cheby", "bisection", "--comm", "+local", "--results",
