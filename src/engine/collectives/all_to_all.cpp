@@ -61,11 +61,6 @@ class all_to_all : public collective {
   [[nodiscard]] std::size_t at(std::int32_t rank) const noexcept {
     return static_cast<std::size_t>(rank) * bytes_;
   }
-  [[nodiscard]] stream_shape shape_of(std::uint32_t tag, std::int32_t peer, std::size_t bytes) const {
-    stream_shape shape{tag, team->to_world(peer), bytes};
-    shape.granted = bytes <= eager_bytes ? 1 : 0;
-    return shape;
-  }
 
   /// Blocks from rank to rank among so many members.
   template <class RankOf>
@@ -73,8 +68,8 @@ class all_to_all : public collective {
     auto const open = [&](std::int32_t k, direct_round& r) {
       r.to_rank = rank_of((my_place + k) % members);
       r.from_rank = rank_of((my_place - k + members) % members);
-      r.to = sending(shape_of(gather_tag, r.to_rank, bytes_));
-      r.from = receiving(shape_of(gather_tag, r.from_rank, bytes_));
+      r.to = sending(shape_of_array(*this, gather_tag, r.to_rank, bytes_));
+      r.from = receiving(shape_of_array(*this, gather_tag, r.from_rank, bytes_));
     };
     return direct_.go_on(members, open, [&](direct_round& r) {
       bool const sent = r.to.go_on(*this, source_ + at(r.to_rank), bytes_);
@@ -173,8 +168,8 @@ class packed_all_to_all final : public all_to_all {
   void open_as_member(std::int32_t k, host_round& r) const {
     choose_hosts(k, r);
     std::int32_t const leader = hosts_->here[0];
-    r.to = sending(shape_of(tag_of(k), leader, row_bytes(r.to_host)));
-    r.from = receiving(shape_of(tag_of(k), leader, row_bytes(r.from_host)));
+    r.to = sending(shape_of_array(*this, tag_of(k), leader, row_bytes(r.to_host)));
+    r.from = receiving(shape_of_array(*this, tag_of(k), leader, row_bytes(r.from_host)));
   }
   bool follow(host_round& r) {
     bool const sent = r.to.go_on(*this, row(source_, r.to_host), row_bytes(r.to_host));
@@ -187,11 +182,11 @@ class packed_all_to_all final : public all_to_all {
     std::size_t const out = row_bytes(r.to_host);
     std::size_t const in = row_bytes(r.from_host);
     for (std::size_t i = 1; i < here; ++i) {
-      r.from_members.emplace_back(shape_of(tag_of(k), hosts_->here[i], out));
-      r.to_members.emplace_back(shape_of(tag_of(k), hosts_->here[i], in));
+      r.from_members.emplace_back(shape_of_array(*this, tag_of(k), hosts_->here[i], out));
+      r.to_members.emplace_back(shape_of_array(*this, tag_of(k), hosts_->here[i], in));
     }
-    r.to = sending(shape_of(tag_of(k), hosts_->leaders[r.to_host], here * out));
-    r.from = receiving(shape_of(tag_of(k), hosts_->leaders[r.from_host], here * in));
+    r.to = sending(shape_of_array(*this, tag_of(k), hosts_->leaders[r.to_host], here * out));
+    r.from = receiving(shape_of_array(*this, tag_of(k), hosts_->leaders[r.from_host], here * in));
     r.out = r.out_memory.get(here, std::max(out, std::size_t{1}));
     r.in = r.in_memory.get(here, std::max(in, std::size_t{1}));
     row_view(r.out, bytes_, columns_).copy_from(row(source_, r.to_host), out);

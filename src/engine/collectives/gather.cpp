@@ -34,7 +34,7 @@ class gather_all : public collective {
     if (stands_for_host_) {
       plan_rounds();
     } else {
-      outgoing_.push_back({bytes_, sending(shape_of(gather_tag, hosts->here[0], bytes_))});
+      outgoing_.push_back({bytes_, sending(shape_of_array(*this, gather_tag, hosts->here[0], bytes_))});
     }
     if (hosts != nullptr) plan_down();
     (void)go_on();
@@ -61,11 +61,6 @@ class gather_all : public collective {
     return static_cast<std::size_t>(blocks) * bytes_;
   }
   [[nodiscard]] std::size_t all_bytes() const { return bytes_of(team->rank_n); }
-  [[nodiscard]] stream_shape shape_of(std::uint32_t tag, std::int32_t peer, std::size_t bytes) const {
-    stream_shape shape{tag, team->to_world(peer), bytes};
-    shape.granted = bytes <= eager_bytes ? 1 : 0;
-    return shape;
-  }
 
   void plan_rounds() {
     team_parts const parts(*team);
@@ -83,13 +78,13 @@ class gather_all : public collective {
         theirs += parts.size_of(parts.after_mine(distance + i));
       }
       std::int32_t const to = parts.leader_of(parts.after_mine(n - distance));
-      outgoing_.push_back({bytes_of(ours), sending(shape_of(tag, to, bytes_of(ours)))});
+      outgoing_.push_back({bytes_of(ours), sending(shape_of_array(*this, tag, to, bytes_of(ours)))});
       take(tag, parts.leader_of(parts.after_mine(distance)), have, theirs);
       have += theirs;
     }
   }
   void take(std::uint32_t tag, std::int32_t peer, std::int32_t begin, std::int32_t blocks) {
-    incoming_.push_back({bytes_of(begin), receiving(shape_of(tag, peer, bytes_of(blocks)))});
+    incoming_.push_back({bytes_of(begin), receiving(shape_of_array(*this, tag, peer, bytes_of(blocks)))});
   }
   static std::size_t place(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -100,7 +95,7 @@ class gather_all : public collective {
           *this, make_flat_broadcast(*team->inside.down, call.signature, sets(down_done_), all_, all_bytes(),
                                      0, &there_));
     } else {
-      down_.plan(*this, tree(*team->hosts), shape_of(down_tag, team->rank_me, all_bytes()));
+      down_.plan(*this, tree(*team->hosts), shape_of_array(*this, down_tag, team->rank_me, all_bytes()));
     }
   }
 

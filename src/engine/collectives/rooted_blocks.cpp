@@ -138,9 +138,7 @@ class rooted_blocks : public collective {
   }
   template <class Stream>
   part<Stream> make_part(std::int32_t peer, std::size_t begin, std::size_t bytes) const {
-    stream_shape shape{gather_tag, team->to_world(peer), bytes};
-    shape.granted = bytes <= eager_bytes && !waits_for_receiver(*this) ? 1 : 0;
-    return {begin, bytes, Stream(shape)};
+    return {begin, bytes, Stream(shape_of_array(*this, gather_tag, peer, bytes, !waits_for_receiver(*this)))};
   }
 
   std::int32_t root_;

@@ -56,6 +56,14 @@ struct stream_shape {
   }
 };
 
+/// Of an array to or from that member of the team, which goes unasked if it is small and may go ahead.
+inline stream_shape shape_of_array(collective const& c, std::uint32_t tag, std::int32_t peer,
+                                   std::size_t bytes, bool ahead = true) {
+  stream_shape shape{tag, c.team->to_world(peer), bytes};
+  shape.granted = bytes <= eager_bytes && ahead ? 1 : 0;
+  return shape;
+}
+
 /// Does a small array count as sent ahead, or wait for its receiver where nothing may go ahead?
 inline bool waits_for_receiver(collective const& c) noexcept {
   return c.call.number % longest_lead == longest_lead - 1;
