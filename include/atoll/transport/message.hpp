@@ -2,6 +2,7 @@
 
 /// Messages as transports move them, and buffers between begin and commit.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -85,6 +86,10 @@ struct outgoing {
   std::uint8_t cells = 0;
   std::uint8_t alignment_log2 = 6;
   std::uint64_t position = 0;  ///< where == ring: reserved position; arena: offset of the block
+
+  void align_to(std::size_t alignment) noexcept {
+    alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  }
 };
 
 /// May a buffer be taken from private memory when the transport has no room?

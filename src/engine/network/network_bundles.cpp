@@ -8,7 +8,6 @@
 // Each has the credit that it would have alone. A bundle leaves only when nobody writes into it any more.
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -75,7 +74,7 @@ void network_messages::begin_entry(message_bundle& b, outgoing& out, std::size_t
   ++b.messages;
   ++bundled_;
   out.begin = at + sizeof(entry) - header_bytes;
-  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  out.align_to(alignment);
   out.where = storage::in_network;
   out.capacity = bytes;
 }

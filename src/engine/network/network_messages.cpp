@@ -125,7 +125,7 @@ bool network_messages::may_leave(network_peer const& p, lane way, std::size_t by
   free_buffers_ = buffer->next;
   // Written by commit_in_place(), wherever the transport wants it.
   out.begin = buffer->of.payload - header_bytes;
-  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  out.align_to(alignment);
   out.where = storage::in_network;
   out.capacity = bytes;
   out.position = reinterpret_cast<std::uintptr_t>(buffer);
@@ -173,7 +173,7 @@ status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t ali
   if (allowed == spill::never && crowded) return status::no_room;
   if (allowed == spill::bounded && !memory_.admits_spill(bytes, for_peer)) return status::no_room;
   admission const how = allowed == spill::unlimited ? admission::always : admission::if_there_is_credit;
-  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  out.align_to(alignment);
   out.where = storage::network;
   out.capacity = bytes;
   // Small ones in pooled blocks, like those that arrive.

@@ -5,7 +5,6 @@
 #include <atoll/transport/growing.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -94,7 +93,7 @@ std::byte* endpoint::take_for_sending(std::size_t bytes, std::size_t alignment, 
 status endpoint::begin(outgoing& out, std::size_t bytes, std::size_t alignment, spill allowed) {
   if (begin_in_ring(out, bytes, alignment)) [[likely]]
     return status::ok;
-  out.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
+  out.align_to(alignment);
   bool const fits_ring = bytes <= eager_bytes() && alignment <= cell_bytes;
   if (!fits_ring && bytes <= arena_largest_) {
     std::uint64_t const buffer = arena_.take(bytes, alignment, local(out.target));
