@@ -27,27 +27,32 @@ inline void progress(progress_level level = progress_level::user) {
 /// True iff the calling thread runs a callback inside user-level progress (the restricted context).
 inline bool in_progress() { return atl::rt::in_restricted_context(); }
 
+namespace detail {
+/// Checked builds stop unless the calling thread may name that scope.
+inline void check_own_scope([[maybe_unused]] persona_scope& ps, [[maybe_unused]] char const* what) {
+#if ATOLL_CHECKED
+  atl::rt::check_own_scope(detail::state_of(ps), what);
+#endif
+}
+}  // namespace detail
+
 /// True if outgoing work of the personas from `ps` up to the top of the stack still needs internal progress
 /// to be sure to reach its destinations.
 ///
 /// @progress  none.
 inline bool progress_required(persona_scope& ps = top_persona_scope()) {
-#if ATOLL_CHECKED
-  atl::rt::check_own_scope(detail::state_of(ps), "progress_required");
-#endif
-  return atl::rt::progress_required(detail::state_of(ps));
+  detail::check_own_scope(ps, "progress_required");
+  return atl::rt::progress_required();
 }
 
 /// Makes internal progress until `progress_required(ps)` is false. Not for callbacks.
 inline void discharge(persona_scope& ps = top_persona_scope()) {
-#if ATOLL_CHECKED
-  atl::rt::check_own_scope(detail::state_of(ps), "discharge");
+  detail::check_own_scope(ps, "discharge");
   ATOLL_CHECK(
       !in_progress(),
       "discharge: called inside a callback (the restricted context), where what it waits for may need this "
       "thread; call it from ordinary code");
-#endif
-  atl::rt::discharge(detail::state_of(ps));
+  atl::rt::discharge();
 }
 
 }  // namespace upcxx::inline UPCXX_MODE

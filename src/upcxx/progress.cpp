@@ -300,17 +300,17 @@ void wait_until(bool (*done)(void const*), void const* what) {
                      may_poll(t) ? engine::idling::sleep : engine::idling::yield);
 }
 
-bool progress_required(scope_state&) noexcept {
+bool progress_required() noexcept {
   // Outgoing messages are the process's, whoever initiated them: the answer is the same for every persona, of threads that can send them.
   return may_poll(this_thread()) && engine::unsent() != 0;
 }
 
-void discharge(scope_state& from) {
-  if (!progress_required(from)) return;
+void discharge() {
+  if (!progress_required()) return;
   engine::waiting_note const note(activity::discharge);
   // Ranks that discharge run nothing that would free memory: two of them, each with more for the other than that may
   // keep, would wait for ever. One message at a time, when nothing else moves.
-  engine::wait_while([&] { return progress_required(from); },
+  engine::wait_while([] { return progress_required(); },
                      [] { return engine::poll() || engine::take_in_over_limit(); });
 }
 

@@ -105,8 +105,8 @@ ATOLL_EXPORT bool progress_internal();
 ATOLL_EXPORT void progress_or_yield();
 /// Waits until every member has entered, and then runs the calls that they had sent to this rank before.
 ATOLL_EXPORT void barrier(engine::team_view& team);
-ATOLL_EXPORT bool progress_required(scope_state& from) noexcept;
-ATOLL_EXPORT void discharge(scope_state& from);
+ATOLL_EXPORT bool progress_required() noexcept;
+ATOLL_EXPORT void discharge();
 
 /// Counted start and end of the library. `threaded`: several threads may communicate (par).
 /// `checked`: threads that end with work for them stop the job. `report_leaks`: rank 0 says
