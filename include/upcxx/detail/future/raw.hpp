@@ -109,11 +109,7 @@ void cell_fulfill_call_and_release(void* raw, F&& make_value) noexcept {
   detail::release_typed<T>(state);
 }
 
-/// Drops the reference without fulfilling. Consumes `raw`. Null is allowed.
-inline void cell_release(void* raw) noexcept {
-  if (is_cell(reinterpret_cast<state_bits>(raw))) {
-    fut::release(static_cast<cell*>(raw));
-  }
-}
+/// Drops the reference without fulfilling. Consumes `raw`.
+inline void cell_release(void* raw) noexcept { fut::release(static_cast<cell*>(raw)); }
 
 }  // namespace upcxx::inline UPCXX_MODE::detail
