@@ -256,6 +256,31 @@ TEST_F(reduce_test, arrays_with_user_operations) {
   EXPECT_EQ(wrong, 0);
 }
 
+/// Shares of whole cache lines, of which a short last piece may give a rank more than a full one does.
+TEST_F(reduce_test, arrays_end_in_pieces_of_any_length) {
+  auto const widen = [](extremes const& a, extremes const& b) {
+    return extremes{std::min(a.low, b.low), std::max(a.high, b.high), a.count + b.count};
+  };
+  constexpr std::size_t full = (std::size_t{128} << 10) / sizeof(extremes);
+  for (std::size_t const last : {full - 5, full - 21, full - 29}) {
+    std::size_t const count = full + last;
+    std::vector<extremes> source(count);
+    for (std::size_t i = 0; i < count; ++i)
+      source[i] = {static_cast<double>(i) + me, static_cast<double>(i) - me, static_cast<long>(i)};
+    for (int const root : {0, n - 1}) {
+      std::vector<extremes> dest(count);
+      upcxx::reduce_one(source.data(), dest.data(), count, widen, root).wait();
+      if (me != root) continue;
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        auto const x = static_cast<double>(i);
+        wrong += dest[i].low != x || dest[i].high != x || dest[i].count != static_cast<long>(i) * n ? 1 : 0;
+      }
+      EXPECT_EQ(wrong, 0U) << count;
+    }
+  }
+}
+
 TEST_F(reduce_test, a_hundred_collectives_of_mixed_kinds_are_in_flight_together) {
   std::vector<upcxx::future<int>> numbers;
   std::vector<int> expected;

@@ -8,16 +8,20 @@
 namespace atl::engine {
 
 std::byte* scratch::get(std::size_t count, std::size_t element_bytes) {
+  std::size_t const bytes = count * element_bytes;
   if (memory_ == nullptr) {
     // The largest power of two that divides the size is a multiple of any alignment.
     alignment_ = std::max(element_bytes & (~element_bytes + 1), std::size_t{64});
-    memory_ = ::operator new(count* element_bytes, std::align_val_t(alignment_), std::nothrow);
+    memory_ = ::operator new(bytes, std::align_val_t(alignment_), std::nothrow);
+    bytes_ = bytes;
     if (memory_ == nullptr) {
       fatal("collectives",
             "no memory for %zu bytes of what other ranks sent. Use smaller values, or fewer ranks a host.",
-            count * element_bytes);
+            bytes);
     }
   }
+  if (bytes > bytes_)
+    fatal("collectives", "internal error: %zu bytes of scratch where %zu are", bytes, bytes_);
   return static_cast<std::byte*>(memory_);
 }
 

@@ -89,12 +89,13 @@ class scratch {
   scratch(scratch const&) = delete;
   scratch& operator=(scratch const&) = delete;
   ~scratch() { drop(); }
-  /// Ends the job if there is none: the others could never go on.
+  /// The same memory until drop(), so no later call may want more. Ends the job if there is none: the others could never go on.
   std::byte* get(std::size_t count, std::size_t element_bytes);
   void drop() noexcept;
 
  private:
   void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
   std::size_t alignment_ = 0;
 };
 

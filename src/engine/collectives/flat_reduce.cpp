@@ -244,7 +244,9 @@ class staged_reduce final : public flat_collective {
   void combine_share() {
     range const mine = share_of(team->rank_me);
     if (mine.size() == 0) return;
-    share_ = result_here() ? target() + bytes(mine.begin) : scratch_.get(mine.size(), r_.element_bytes);
+    // For all pieces: rank 0's share is the largest of each, and the first piece is; the own one may grow.
+    share_ =
+        result_here() ? target() + bytes(mine.begin) : scratch_.get(share_of(0).size(), r_.element_bytes);
     std::byte const* const own = source() + bytes(mine.begin);
     if (share_ != own) std::memcpy(share_, own, bytes(mine.size()));
     for (std::int32_t i = 1; i < team->rank_n; ++i) {
