@@ -445,21 +445,23 @@ class stream_reduction {
   void by_hosts(stream const& s, detail::heap_word held_by, std::int32_t root, pointer<T> in, pointer<T> out,
                 std::size_t n, Op op) {
     std::uint64_t const number = ++calls_;
-    auto const combine = [n, op](std::vector<std::vector<char>> const& all) {
-      std::vector<T> total(n);
-      std::memcpy(total.data(), all[0].data(), n * sizeof(T));
+    auto const combine = [op](std::vector<std::vector<char>> const& all) {
+      std::size_t const length = all[0].size() / sizeof(T);
+      std::vector<T> total(length);
+      std::memcpy(total.data(), all[0].data(), length * sizeof(T));
       for (std::size_t r = 1; r < all.size(); ++r) {
-        for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t i = 0; i < length; ++i) {
           T next;
           std::memcpy(&next, all[r].data() + i * sizeof(T), sizeof(T));
           total[i] = op(total[i], next);
         }
       }
-      std::vector<char> bytes(n * sizeof(T));
+      std::vector<char> bytes(length * sizeof(T));
       std::memcpy(bytes.data(), total.data(), bytes.size());
       return bytes;
     };
-    detail::by_host(s, std::move(held_by), [root, in, out, n, number, combine, &hosts = *hosts_] {
+    bool const wanted = device::has_result(over_->rank_me(), root);
+    detail::by_host(s, std::move(held_by), [root, wanted, in, out, n, number, combine, &hosts = *hosts_] {
       auto const values = std::make_shared<std::vector<char>>(n * sizeof(T));
       auto const from = upcxx::reinterpret_pointer_cast<char>(in);
       auto const to = upcxx::reinterpret_pointer_cast<char>(out);
@@ -467,14 +469,11 @@ class stream_reduction {
           .then([=, &hosts] {
             // The caller's persona may be that of a thread beside the one that has the master persona.
             return upcxx::master_persona().lpc([=, &hosts] {
-              return device::reduce_by_hosts(hosts, number, root, std::move(*values), combine);
+              return device::reduce_by_hosts(hosts, number, root, values, sizeof(T), combine);
             });
           })
-          .then([=](std::vector<char> const& result) {
-            if (result.empty()) return upcxx::make_future();
-            *values = result;
-            return upcxx::copy(values->data(), to, values->size());
-          })
+          .then(
+              [=] { return wanted ? upcxx::copy(values->data(), to, values->size()) : upcxx::make_future(); })
           .then([values] {});
     });
   }

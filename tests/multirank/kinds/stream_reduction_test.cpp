@@ -87,6 +87,20 @@ TEST_F(stream_reduction_test, numbers_of_all_types) {
   by.destroy();
 }
 
+/// Of all ranks together more than messages may take, where hosts combine them.
+TEST_F(stream_reduction_test, arrays_larger_than_messages_may_be) {
+  constexpr std::size_t length = 60'001;
+  reductions by(gpu_, upcxx::world(), 50);
+  auto const p = gpu_.allocate<double>(length);
+  std::vector<double> const values = given_by<double>(me, length);
+  upcxx::copy(values.data(), p, length).wait();
+  by.reduce_all(*stream_, p, p, length, on::plus{});
+  atl::wait(*stream_);
+  EXPECT_EQ(content(p, length), expected<double>(length, on::plus{}));
+  by.destroy();
+  gpu_.deallocate(p);
+}
+
 /// Which no kernel of the library knows.
 TEST_F(stream_reduction_test, an_operation_of_the_program) {
   reductions by(gpu_, upcxx::world(), 50);
