@@ -9,7 +9,6 @@
 /// the last news were heard, so that nothing piles up at who makes no progress.
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +22,7 @@
 #include <atoll/extensions/stream/call_list.hpp>
 #include <upcxx/collectives.hpp>
 #include <upcxx/dist_object.hpp>
+#include <upcxx/exceptions.hpp>
 #include <upcxx/persona.hpp>
 #include <upcxx/progress.hpp>
 #include <upcxx/rpc.hpp>
@@ -41,9 +41,7 @@ class matching_calls {
   void note(call_run const& one, bool in_graph) {
     if (told_->over->rank_n() == 1 || !told_->calls->add(one, in_graph)) return;
     // The first one since others were told. This thread may end, and its persona with it.
-    upcxx::master_persona().lpc_ff([told = told_] {
-      if (told->is_open) tell(told->calls);
-    });
+    tell_soon(told_);
   }
 
   /// Returns when all calls have been compared, and no message is under way to this rank. Collective over the
@@ -52,8 +50,7 @@ class matching_calls {
   /// @progress  user.
   void close() {
     if (told_->over->rank_n() == 1) return;
-    tell(told_->calls);
-    told_->is_open = false;
+    tell(told_);
     tell_end(told_->calls);
     while (!told_->calls->is_complete()) upcxx::progress();
     told_->calls->check_ends();
@@ -82,17 +79,21 @@ class matching_calls {
       compare();
       return !std::exchange(telling_, true);
     }
-    /// False if there is nothing to tell, or the last news have not been heard.
-    bool take_untold(news& all) {
+    /// False if there is nothing to tell, or the last news have not been heard. The same news until note_told().
+    bool find_untold(news& all) {
       std::lock_guard const held(lock_);
       if (unheard_) return false;
       telling_ = false;
-      for (std::size_t s = 0; s < sorts; ++s) {
-        all[s] = orders_[s].untold.take();
-        unheard_ |= !all[s].empty();
-      }
-      telling_ = unheard_;
-      return unheard_;
+      for (std::size_t s = 0; s < sorts; ++s) telling_ |= !leaving_[s].empty();
+      for (std::size_t s = 0; s < sorts && !telling_; ++s) leaving_[s] = orders_[s].untold.take();
+      for (std::size_t s = 0; s < sorts; ++s) telling_ |= !leaving_[s].empty();
+      all = leaving_;
+      return telling_;
+    }
+    void note_told() {
+      std::lock_guard const held(lock_);
+      unheard_ = true;
+      for (std::vector<call_run>& each : leaving_) each.clear();
     }
     /// The last news were.
     void note_heard() {
@@ -188,6 +189,7 @@ class matching_calls {
     upcxx::intrank_t other_;
     mutable std::mutex lock_;
     std::array<order, sorts> orders_;
+    news leaving_;                             ///< not told yet, as there was no room for a message
     std::unordered_set<std::uint64_t> known_;  ///< digests of what was captured
     bool telling_ = false;                     ///< somebody will tell what is untold
     bool unheard_ = false;                     ///< news are under way
@@ -200,29 +202,35 @@ class matching_calls {
 
     kept_team over;
     object calls;
-    std::atomic<bool> is_open{true};
   };
 
   static upcxx::intrank_t neighbour(upcxx::team const& over, upcxx::intrank_t reach) {
     return (over.rank_me() + reach) % over.rank_n();
   }
-  static void tell(object& calls) {
+  static void tell_soon(std::shared_ptr<teller> const& told) {
+    upcxx::master_persona().lpc_ff([told] { tell(told); });
+  }
+  /// Answers find room where calls do not, so that is how the next rank says that it has heard.
+  static void tell(std::shared_ptr<teller> const& told) {
+    object& calls = told->calls;
     news all;
-    if (!calls->take_untold(all)) return;
-    upcxx::rpc_ff(
-        calls.team(), neighbour(calls.team(), 1),
-        [](object& here, std::vector<call_run> const& calls_made,
-           std::vector<call_run> const& calls_captured) {
-          here->hear({calls_made, calls_captured});
-          upcxx::rpc_ff(
-              here.team(), neighbour(here.team(), here.team().rank_n() - 1),
-              [](object& there) {
-                there->note_heard();
-                tell(there);
-              },
-              here);
-        },
-        calls, all[made], all[captured]);
+    if (!calls->find_untold(all)) return;
+    try {
+      upcxx::rpc(
+          calls.team(), neighbour(calls.team(), 1),
+          [](object& here, std::vector<call_run> const& calls_made,
+             std::vector<call_run> const& calls_captured) {
+            here->hear({calls_made, calls_captured});
+          },
+          calls, all[made], all[captured])
+          .then([told] {
+            told->calls->note_heard();
+            tell(told);
+          });
+      calls->note_told();
+    } catch (upcxx::bad_shared_alloc const&) {
+      tell_soon(told);
+    }
   }
   static void tell_end(object& calls) {
     auto const [calls_made, calls_captured] = calls->own_n();
