@@ -56,7 +56,12 @@ class pair_flags {
     if (!p.mine) {
       p.peer = {over.id(), peer};
       auto const flag = upcxx::new_<atl::engine::flag_line>();
-      upcxx::rpc_ff(over, peer, &hear, over.id(), over.rank_me(), flag);
+      try {
+        upcxx::rpc_ff(over, peer, &hear, over.id(), over.rank_me(), flag);
+      } catch (...) {
+        upcxx::delete_(flag);
+        throw;
+      }
       p.mine = flag;
     }
     return p;
