@@ -3,9 +3,11 @@
 #include <atoll/array.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "multirank/extensions/uneven_boxes.hpp"
+#include "multirank/kinds/nearly_full_heap.hpp"
 #include "multirank/kinds/stream_fixture.hpp"
 #include "support/sanitized.hpp"
 
@@ -233,4 +235,48 @@ TEST_F(device_transfer_test, plans_move_and_signals_need_room) {
   EXPECT_THROW(moved.use_streams(gpu_), upcxx::bad_shared_alloc);
   upcxx::barrier();
   for (auto const block : filler) gpu_.deallocate(block);
+}
+
+TEST_F(device_transfer_test, no_room_in_the_middle_of_a_run_leaves_it_unmade) {
+  int const elsewhere = n - upcxx::local_team().rank_n();
+  if (elsewhere == 0) GTEST_SKIP() << "devices do all by themselves";
+  auto const mine = atl::make_array<int>(gpu_, domain<1>{{me}, {me + 1}});
+  auto const whole = atl::make_array<int>(gpu_, domain<1>{{0}, {n}});
+  std::vector<array<int, 1, gpu_kind>> const sources{mine};
+  std::vector<array<int, 1, gpu_kind>> const destinations{whole};
+  atl::transfer<int, 1, gpu_kind> exchange(sources, destinations);
+  exchange.use_streams(gpu_);
+  auto const s = atl::make_stream(gpu_);
+  std::vector<int> expected(static_cast<std::size_t>(n));
+  std::iota(expected.begin(), expected.end(), 0);
+  auto const all = [&] { return content(whole.view().data(), expected.size()); };
+  upcxx::copy(&me, mine.view().data(), 1).wait();
+  exchange.run(s);
+  atl::wait(s);
+  EXPECT_EQ(all(), expected);
+  upcxx::barrier();
+  if (me == 0) {
+    // For each rank of another host a word for the copy, and two for either signal.
+    for (int room = 0; room < 5 * elsewhere; ++room) {
+      nearly_full_heap const full(room);
+      EXPECT_THROW(exchange.run(s), upcxx::bad_shared_alloc) << room;
+    }
+    // Nothing is there that waits for the others.
+    atl::wait(s);
+  }
+  upcxx::barrier();
+  int const next = me + n;
+  upcxx::copy(&next, mine.view().data(), 1).wait();
+  if (me != 0) exchange.run(s);
+  multirank::poll(100);
+  upcxx::barrier();
+  // Nor have they been told that they may send.
+  if (me == 0) {
+    EXPECT_EQ(all(), expected);
+    exchange.run(s);
+  }
+  atl::wait(s);
+  std::iota(expected.begin(), expected.end(), n);
+  EXPECT_EQ(all(), expected);
+  upcxx::barrier();
 }

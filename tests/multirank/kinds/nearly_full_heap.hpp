@@ -6,14 +6,14 @@
 
 #include <upcxx/upcxx.hpp>
 
-/// While it lives the shared heap has room for one word more.
+/// While it lives the shared heap has room for so many words more.
 class nearly_full_heap {
  public:
-  nearly_full_heap() {
+  explicit nearly_full_heap(int room = 1) {
     for (std::size_t size = std::size_t{1} << 20; size >= sizeof(std::uint64_t); size /= 2) fill(size);
-    free_one();
+    for (int i = 0; i < room; ++i) free_one();
     fill(sizeof(std::uint64_t));
-    free_one();
+    for (int i = 0; i < room; ++i) free_one();
   }
   ~nearly_full_heap() {
     for (auto const each : taken_) upcxx::deallocate(each);

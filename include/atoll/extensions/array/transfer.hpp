@@ -163,6 +163,8 @@ class transfer {
   ///
   /// Before start() and before the object ends, all ranks' streams have come to the end of their runs.
   ///
+  /// @throws    upcxx::bad_shared_alloc if this rank's host is needed and the shared heap has no room for that (see
+  ///            on_stream()). Nothing has happened then: make the run again when there is some, as neighbours wait.
   /// @progress  none. Never waits.
   void run(stream const& s, std::ptrdiff_t source_offset = 0,
            std::ptrdiff_t destination_offset = 0) requires(!on_host) {

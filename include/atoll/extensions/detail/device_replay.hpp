@@ -23,6 +23,7 @@
 #include <atoll/extensions/detail/moved.hpp>
 #include <atoll/extensions/detail/replay.hpp>
 #include <atoll/extensions/detail/transfer_plan.hpp>
+#include <atoll/extensions/stream/stream_steps.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/detail/config.hpp>
 #include <upcxx/team.hpp>
@@ -147,28 +148,28 @@ class device_replay {
 
   void forget_runs() { runs_.forget(); }
 
-  /// A whole run at the end of a stream. Signals are 0 and 1, and each is awaited by who resets it, so that graphs may have them: a peer sets
-  /// one again only after it has seen a signal that this rank's stream gives after the reset.
+  /// A whole run at the end of a stream, or nothing if it throws. Signals are 0 and 1, and each is awaited by who resets it, so that graphs may
+  /// have them: a peer sets one again only after it has seen a signal that this rank's stream gives after the reset.
   template <class Links>
   void run_in(stream const& s, Links const& signals, std::ptrdiff_t source, std::ptrdiff_t dest) {
+    stream_steps steps(s);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].receives) steps.signal(signals.there(i, ready_signal), 1);
+    }
+    if (own_.value.sends) steps.copy_boxes(boxes_of(own_.value), dest, source);
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (!links_[i].sends) continue;
+      steps.use_up(signals.here(i, ready_signal), 1);
+      steps.copy_boxes(boxes_of(links_[i]), dest, source);
+      steps.signal(signals.there(i, data_signal), 1);
+    }
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].receives) steps.use_up(signals.here(i, data_signal), 1);
+    }
+    steps.start();
     // Runs by the host that follow take nothing of this one for granted, nor, if it is captured, of any launch.
     runs_.forget();
     in_graphs_ |= s.is_captured();
-    source_ = source;
-    dest_ = dest;
-    for (std::size_t i = 0; i < links_.size(); ++i) {
-      if (links_[i].receives) atl::signal(s, signals.there(i, ready_signal), 1);
-    }
-    if (own_.value.sends) copy_in(s, own_.value);
-    for (std::size_t i = 0; i < links_.size(); ++i) {
-      if (!links_[i].sends) continue;
-      atl::wait_and_reset(s, signals.here(i, ready_signal), 1, signal_cmp::equal);
-      copy_in(s, links_[i]);
-      atl::signal(s, signals.there(i, data_signal), 1);
-    }
-    for (std::size_t i = 0; i < links_.size(); ++i) {
-      if (links_[i].receives) atl::wait_and_reset(s, signals.here(i, data_signal), 1, signal_cmp::equal);
-    }
   }
   static constexpr std::size_t signals_of_peer = 2;
   std::vector<upcxx::intrank_t> const& peers() const { return flags_.peers(); }
@@ -235,18 +236,6 @@ class device_replay {
   }
   std::span<device_box const> boxes_of(link const& l) const {
     return std::span(boxes_).subspan(l.straight.first, l.straight.count);
-  }
-  void copy_in(stream const& s, link const& l) const {
-    stream_copies all(s);
-    {
-      atl::copy_batch const together;
-      for (device_box const& box : boxes_of(l)) {
-        if (box.runs() >= kernel_from && all.as_one(box.target(dest_), box.source(source_), box.shape))
-          continue;
-        box.for_each_run(dest_, source_, all);
-      }
-    }
-    all.finish();
   }
 
   flag_links flags_;

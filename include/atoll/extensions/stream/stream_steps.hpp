@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/streams.hpp>
+#include <atoll/extensions/detail/box_runs.hpp>
+#include <atoll/extensions/detail/device_box.hpp>
 #include <atoll/extensions/signal_op.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/global_ptr.hpp>
@@ -50,6 +53,10 @@ class stream_steps {
   }
   /// In any order among themselves, small ones together.
   void copy_all(std::vector<stream_piece> all) { steps_.emplace_back(copies(on_, std::move(all))); }
+  /// The same for boxes, which stay until start() has returned; their ends moved by so many bytes.
+  void copy_boxes(std::span<device_box const> all, std::ptrdiff_t dest_moved, std::ptrdiff_t source_moved) {
+    if (!all.empty()) steps_.emplace_back(boxes{stream_copies(on_), all, dest_moved, source_moved});
+  }
   /// Something else, which may not throw.
   void call(std::function<void()> what) { steps_.emplace_back(std::move(what)); }
 
@@ -72,11 +79,23 @@ class stream_steps {
     std::vector<stream_piece> all;
     copies(stream const& s, std::vector<stream_piece> pieces) : through(s), all(std::move(pieces)) {}
   };
-  using step = std::variant<signal_change, waiting, copies, std::function<void()>>;
+  struct boxes {
+    stream_copies through;
+    std::span<device_box const> all;
+    std::ptrdiff_t dest_moved;
+    std::ptrdiff_t source_moved;
+  };
+  using step = std::variant<signal_change, waiting, copies, boxes, std::function<void()>>;
 
   void prepare(signal_change& one) const { one.prepare(); }
   void prepare(copies& some) const {
     for (stream_piece const& each : some.all) some.through.prepare(each.to, each.from, each.bytes);
+  }
+  void prepare(boxes& some) const {
+    for (device_box const& each : some.all) {
+      // A segment has all of an end, so all runs are as the first one.
+      some.through.prepare(each.target(some.dest_moved), each.source(some.source_moved), each.shape.run);
+    }
   }
   void prepare(waiting const&) const {}
   void prepare(std::function<void()> const&) const {}
@@ -94,6 +113,18 @@ class stream_steps {
       std::optional<copy_batch> together;
       if (some.all.size() > 1) together.emplace();
       for (stream_piece const& each : some.all) some.through(each.to, each.from, each.bytes);
+    }
+    some.through.finish();
+  }
+  void begin(boxes& some) const {
+    {
+      copy_batch const together;
+      for (device_box const& each : some.all) {
+        if (each.runs() >= kernel_from &&
+            some.through.as_one(each.target(some.dest_moved), each.source(some.source_moved), each.shape))
+          continue;
+        each.for_each_run(some.dest_moved, some.source_moved, some.through);
+      }
     }
     some.through.finish();
   }
