@@ -26,12 +26,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <atoll/copy_batch.hpp>
 #include <atoll/engine/streams.hpp>
+#include <atoll/extensions/detail/copy_piece.hpp>
 #include <atoll/extensions/signal_op.hpp>
 #include <atoll/extensions/stream/standing.hpp>
 #include <upcxx/allocate.hpp>
@@ -369,15 +373,24 @@ class stream_copies {
  public:
   explicit stream_copies(stream const& s) : on_(s) {}
   /// Takes what the host needs, if it will be asked for that piece: this may throw, and then the rest does not.
-  void prepare(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
-    if (held_by_ == nullptr && !engine::stream_can_copy(name_of(on_), to, from, bytes))
+  void prepare(copy_piece const& piece) {
+    if (held_by_ == nullptr && !engine::stream_can_copy(name_of(on_), piece.to, piece.from, piece.bytes))
       held_by_ = make_heap_word(0);
   }
-  void operator()(engine::memory_place to, engine::memory_place from, std::size_t bytes) {
-    if (engine::stream_copy(name_of(on_), to, from, bytes)) return;
-    // May throw, before anything has happened: a device that cannot copy one piece can mostly copy none.
+  void prepare(std::span<copy_piece const> pieces) {
+    for (copy_piece const& each : pieces) prepare(each);
+  }
+  /// May throw for the first piece of all, with nothing done, if that is not prepared.
+  void start(copy_piece const& piece) {
+    if (engine::stream_copy(name_of(on_), piece.to, piece.from, piece.bytes)) return;
     if (held_by_ == nullptr) held_by_ = make_heap_word(0);
-    left_.push_back({to, from, bytes});
+    left_.push_back(piece);
+  }
+  /// Small ones together.
+  void start(std::span<copy_piece const> pieces) {
+    std::optional<copy_batch> together;
+    if (pieces.size() > 1) together.emplace();
+    for (copy_piece const& each : pieces) start(each);
   }
   /// All runs of a box; false, and nothing was done, if the device cannot.
   bool as_one(engine::memory_place to, engine::memory_place from, engine::prepared_box const& box) const {
@@ -388,7 +401,7 @@ class stream_copies {
     if (left_.empty()) return;
     by_host(on_, std::move(held_by_), [all = std::move(left_)] {
       upcxx::promise<> done;
-      for (one const& each : all) {
+      for (copy_piece const& each : all) {
         upcxx::detail::copy_later(each.to, each.from, each.bytes, upcxx::rank_me(),
                                   upcxx::operation_cx::as_promise(done));
       }
@@ -397,19 +410,14 @@ class stream_copies {
   }
 
  private:
-  struct one {
-    engine::memory_place to;
-    engine::memory_place from;
-    std::size_t bytes;
-  };
   stream on_;
   heap_word held_by_;  ///< while the host copies what is left
-  std::vector<one> left_;
+  std::vector<copy_piece> left_;
 };
 
-/// upcxx::copy with on_stream(), and copies of several pieces: each(copy) calls copy(to, from, bytes) for every one.
-template <class Each, class Cx>
-auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
+/// upcxx::copy with on_stream(), and copies of several pieces: copy_all(copies) starts them, or none if it throws.
+template <class CopyAll, class Cx>
+auto start_all_in_stream(CopyAll const& copy_all, std::int32_t owner, Cx&& cx) {
   upcxx::detail::check_requests<upcxx::detail::copy_events>(cx);
   engine::stream_name name;
   upcxx::detail::apply_items(
@@ -428,7 +436,7 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
   auto const start = [&] {
     std::apply([](auto&... each_signal) { (each_signal.prepare(), ...); }, signals);
     stream_copies all(s);
-    each(all);
+    copy_all(all);
     all.finish();
     std::apply([](auto&... each_signal) { (each_signal.start(), ...); }, signals);
   };
@@ -454,7 +462,11 @@ auto start_all_in_stream(Each const& each, std::int32_t owner, Cx&& cx) {
 template <class Cx>
 auto start_in_stream(engine::memory_place to, engine::memory_place from, std::size_t bytes,
                      std::int32_t owner, Cx&& cx) {
-  return detail::start_all_in_stream([&](auto& copy) { copy(to, from, bytes); }, owner, std::forward<Cx>(cx));
+  return detail::start_all_in_stream(
+      [&](stream_copies& all) {
+        all.start(copy_piece{to, from, bytes});
+      },
+      owner, std::forward<Cx>(cx));
 }
 
 }  // namespace detail

@@ -9,11 +9,14 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <vector>
 
+#include <atoll/pin.hpp>
 #include <atoll/stream.hpp>
 #include <atoll/strided.hpp>
 
 #include "multirank/kinds/any_memory.hpp"
+#include "multirank/kinds/nearly_full_heap.hpp"
 #include "support/fake_cuda/control.hpp"
 
 namespace {
@@ -211,6 +214,31 @@ TEST_F(strided_copy_test, all_that_asks_hears_of_it_also_if_the_box_is_empty) {
   auto const found = content(from, 100);
   for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(found[50 + i], i % 10 < 2 ? left : me) << i;
   upcxx::barrier();
+}
+
+TEST_F(strided_copy_test, no_room_in_the_middle_of_a_box_leaves_it_unmade) {
+  struct alignas(4096) page {
+    int first;
+  };
+  std::vector<page> host(2, page{-1});
+  // For one of two runs the host is asked.
+  auto const pinned = atl::pin(host.data(), sizeof(page));
+  auto const numbers = filled(2, me);
+  auto const s = atl::make_stream(gpu_);
+  auto const copy = [&] {
+    atl::copy_strided<1>(numbers, {{sizeof(int)}}, &host[0].first, {{sizeof(page)}}, {{2}},
+                         atl::on_stream(s));
+  };
+  {
+    nearly_full_heap const full(0);
+    EXPECT_THROW(copy(), upcxx::bad_shared_alloc);
+  }
+  atl::wait(s);
+  EXPECT_EQ(host[0].first, -1);
+  copy();
+  atl::wait(s);
+  EXPECT_EQ(host[0].first, me);
+  EXPECT_EQ(host[1].first, me);
 }
 
 /// Counted by the fake driver.

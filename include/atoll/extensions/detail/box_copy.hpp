@@ -6,14 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/memory_copy.hpp>
 #include <atoll/engine/strided.hpp>
 #include <atoll/extensions/detail/box_runs.hpp>
+#include <atoll/extensions/detail/copy_piece.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/config.hpp>
 
@@ -46,6 +47,17 @@ struct box_ends {
     return lowest == nullptr ? lowest : lowest - all.first;
   }
 };
+
+template <std::size_t Rank>
+std::vector<copy_piece> pieces_of(box_runs<Rank> const& runs, atl::engine::memory_place to,
+                                  atl::engine::memory_place from) {
+  std::vector<copy_piece> pieces;
+  pieces.reserve(runs.count());
+  runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
+    pieces.push_back({to.moved_by(to_offset), from.moved_by(from_offset), runs.bytes});
+  });
+  return pieces;
+}
 
 /// Copies a box between host memories.
 template <std::size_t Rank>
@@ -281,14 +293,14 @@ auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Ran
   if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
-        [&runs, target = ends.target_place(), source = ends.source_place()](auto& copy) {
+        [&runs, target = ends.target_place(), source = ends.source_place()](auto& copies) {
+          if (runs.outer == 0) return copies.start(copy_piece{target, source, runs.bytes});
           atl::engine::prepared_box whole;
-          if (detail::as_one_box(runs, whole) && copy.as_one(target, source, whole)) return;
-          std::optional<atl::copy_batch> together;
-          if (runs.outer != 0) together.emplace();
-          runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
-            copy(target.moved_by(to_offset), source.moved_by(from_offset), runs.bytes);
-          });
+          if (detail::as_one_box(runs, whole) && copies.as_one(target, source, whole)) return;
+          // A host's end may be pinned in parts.
+          std::vector<copy_piece> const pieces = detail::pieces_of(runs, target, source);
+          copies.prepare(pieces);
+          copies.start(pieces);
         },
         owner, std::forward<Cx>(completions));
   } else {

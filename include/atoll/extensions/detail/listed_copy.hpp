@@ -17,6 +17,7 @@
 #include <atoll/engine/memory_copy.hpp>
 #include <atoll/extensions/detail/box_copy.hpp>
 #include <atoll/extensions/detail/copy_end.hpp>
+#include <atoll/extensions/detail/copy_piece.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/config.hpp>
@@ -24,12 +25,6 @@
 #include <upcxx/detail/runs.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
-
-struct copy_piece {
-  atl::engine::memory_place to;
-  atl::engine::memory_place from;
-  std::size_t bytes;
-};
 
 /// What is left of a run.
 struct placed_run {
@@ -214,11 +209,9 @@ auto copy_listed(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_
   if constexpr (up::goes_into_stream<std::remove_cvref_t<Cx>>) {
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
-        [&all](auto& copy) {
-          // This may throw, and then none has begun.
-          for (copy_piece const& p : all.pieces) copy.prepare(p.to, p.from, p.bytes);
-          atl::copy_batch const together;
-          for (copy_piece const& p : all.pieces) copy(p.to, p.from, p.bytes);
+        [&all](auto& copies) {
+          copies.prepare(all.pieces);
+          copies.start(all.pieces);
         },
         all.dest, std::forward<Cx>(completions));
   } else {

@@ -49,7 +49,7 @@ inline void put_to_all(stream_steps& steps, collective_places const& to, upcxx::
   auto const ranks = static_cast<std::size_t>(over.rank_n());
   auto const me = static_cast<std::size_t>(over.rank_me());
   auto const part = static_cast<std::ptrdiff_t>(bytes);
-  std::vector<stream_piece> all;
+  std::vector<copy_piece> all;
   // First to the next one, so that not all write to one at a time; to itself last.
   for (std::size_t k = 1; k <= ranks; ++k) {
     std::size_t const peer = (me + k) % ranks;

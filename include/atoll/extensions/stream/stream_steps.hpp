@@ -15,19 +15,13 @@
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/streams.hpp>
 #include <atoll/extensions/detail/box_runs.hpp>
+#include <atoll/extensions/detail/copy_piece.hpp>
 #include <atoll/extensions/detail/device_box.hpp>
 #include <atoll/extensions/signal_op.hpp>
 #include <atoll/stream.hpp>
 #include <upcxx/global_ptr.hpp>
 
 namespace atl::inline UPCXX_MODE::detail {
-
-/// One copy of several.
-struct stream_piece {
-  engine::memory_place to;
-  engine::memory_place from;
-  std::size_t bytes;
-};
 
 /// What a stream is to do, one after the other.
 class stream_steps {
@@ -52,7 +46,7 @@ class stream_steps {
     copy_all({{to, from, bytes}});
   }
   /// In any order among themselves, small ones together.
-  void copy_all(std::vector<stream_piece> all) { steps_.emplace_back(copies(on_, std::move(all))); }
+  void copy_all(std::vector<copy_piece> all) { steps_.emplace_back(copies(on_, std::move(all))); }
   /// The same for boxes, which stay until start() has returned; their ends moved by so many bytes.
   void copy_boxes(std::span<device_box const> all, std::ptrdiff_t dest_moved, std::ptrdiff_t source_moved) {
     if (!all.empty()) steps_.emplace_back(boxes{stream_copies(on_), all, dest_moved, source_moved});
@@ -76,8 +70,8 @@ class stream_steps {
   };
   struct copies {
     stream_copies through;
-    std::vector<stream_piece> all;
-    copies(stream const& s, std::vector<stream_piece> pieces) : through(s), all(std::move(pieces)) {}
+    std::vector<copy_piece> all;
+    copies(stream const& s, std::vector<copy_piece> pieces) : through(s), all(std::move(pieces)) {}
   };
   struct boxes {
     stream_copies through;
@@ -88,13 +82,12 @@ class stream_steps {
   using step = std::variant<signal_change, waiting, copies, boxes, std::function<void()>>;
 
   void prepare(signal_change& one) const { one.prepare(); }
-  void prepare(copies& some) const {
-    for (stream_piece const& each : some.all) some.through.prepare(each.to, each.from, each.bytes);
-  }
+  void prepare(copies& some) const { some.through.prepare(some.all); }
   void prepare(boxes& some) const {
     for (device_box const& each : some.all) {
       // A segment has all of an end, so all runs are as the first one.
-      some.through.prepare(each.target(some.dest_moved), each.source(some.source_moved), each.shape.run);
+      some.through.prepare(
+          copy_piece{each.target(some.dest_moved), each.source(some.source_moved), each.shape.run});
     }
   }
   void prepare(waiting const&) const {}
@@ -109,11 +102,7 @@ class stream_steps {
     }
   }
   void begin(copies& some) const {
-    {
-      std::optional<copy_batch> together;
-      if (some.all.size() > 1) together.emplace();
-      for (stream_piece const& each : some.all) some.through(each.to, each.from, each.bytes);
-    }
+    some.through.start(some.all);
     some.through.finish();
   }
   void begin(boxes& some) const {
@@ -123,7 +112,10 @@ class stream_steps {
         if (each.runs() >= kernel_from &&
             some.through.as_one(each.target(some.dest_moved), each.source(some.source_moved), each.shape))
           continue;
-        each.for_each_run(some.dest_moved, some.source_moved, some.through);
+        each.for_each_run(some.dest_moved, some.source_moved,
+                          [&](engine::memory_place to, engine::memory_place from, std::size_t bytes) {
+                            some.through.start(copy_piece{to, from, bytes});
+                          });
       }
     }
     some.through.finish();
