@@ -26,30 +26,10 @@
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/serialization.hpp>
 #include <upcxx/team.hpp>
-#include <upcxx/vis.hpp>
 
 namespace atl::inline UPCXX_MODE {
 
 namespace detail {
-
-/// In checked builds, ends the job if the box leaves the heap of its owner,
-/// or runs overlap at the destination.
-template <class T>
-ATOLL_INLINE void check_strided_end([[maybe_unused]] upcxx::global_ptr<T> end,
-                                    [[maybe_unused]] std::ptrdiff_t const* strides,
-                                    [[maybe_unused]] std::ptrdiff_t const* dest_strides,
-                                    [[maybe_unused]] std::size_t const* extents,
-                                    [[maybe_unused]] std::size_t dimensions,
-                                    [[maybe_unused]] std::size_t run_bytes) {
-#if ATOLL_CHECKED
-  using access = upcxx::detail::global_ptr_access;
-  atl::rt::check_strided("atl::copy_strided", access::owner(end), access::address(end), strides, dest_strides,
-                         extents, dimensions, run_bytes);
-#endif
-}
-template <class T>
-ATOLL_INLINE void check_strided_end(T*, std::ptrdiff_t const*, std::ptrdiff_t const*, std::size_t const*,
-                                    std::size_t, std::size_t) {}
 
 /// Ends of a strided copy. The runs are of `run_bytes`; strides and extents are those of the runs.
 template <class T, class Dest, class Source, class Cx>
@@ -64,8 +44,9 @@ auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
   T* const to = up::host_address(dest, 0, "destination");
   T const* const from = up::host_address(source, 0, "source");
   if (run_bytes != 0) {
-    detail::check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes);
-    detail::check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes);
+    detail::check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes,
+                              "destination");
+    detail::check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes, "source");
     if constexpr (!std::is_pointer_v<Dest> || !std::is_pointer_v<Source>) {
       if ((!std::is_pointer_v<Dest> && to == nullptr) || (!std::is_pointer_v<Source> && from == nullptr))
           [[unlikely]] {

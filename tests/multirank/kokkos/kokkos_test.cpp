@@ -148,6 +148,11 @@ TEST_F(kokkos_test, host_views_of_any_shape_arrive_at_the_neighbour) {
                     Kokkos::subview(back, pair(0, 0), pair(0, 5)),
                     upcxx::remote_cx::as_rpc([] { ++arrivals; }));
   multirank::spin_until([] { return arrivals == 2; });
+  // Here, where the memory is nobody's.
+  atl::kokkos::global_view<int, 2> const nowhere{nullptr, {0, 5}, {5, 1}};
+  atl::kokkos::copy(Kokkos::subview(other, pair(0, 0), pair(0, 5)), nowhere,
+                    upcxx::remote_cx::as_rpc([] { ++arrivals; }));
+  multirank::spin_until([] { return arrivals == 3; });
   upcxx::barrier();
 }
 

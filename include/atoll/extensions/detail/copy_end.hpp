@@ -34,10 +34,10 @@ auto bytes_at(T* end, std::ptrdiff_t moved) {
   return reinterpret_cast<byte*>(end) + moved;
 }
 
-/// The rank that hears of remote completion.
+/// The rank that hears of remote completion: here for null, which an empty View may have.
 template <class T, upcxx::memory_kind Kind>
 upcxx::intrank_t rank_of_end(upcxx::global_ptr<T, Kind> dest) {
-  return dest.where();
+  return dest ? dest.where() : upcxx::rank_me();
 }
 template <class T>
 upcxx::intrank_t rank_of_end(T*) {

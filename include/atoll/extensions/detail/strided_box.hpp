@@ -17,23 +17,25 @@
 
 namespace atl::inline UPCXX_MODE::detail {
 
-/// In checked builds, ends the job if the box leaves its owner's heap or the allocation, or elements of the destination overlap.
+/// In checked builds, ends the job if the end is null, the runs leave its owner's heap or the allocation, or those of the destination overlap.
 template <class T, upcxx::memory_kind Kind>
-ATOLL_INLINE void check_box_end([[maybe_unused]] upcxx::global_ptr<T, Kind> end,
-                                [[maybe_unused]] std::ptrdiff_t const* strides,
-                                [[maybe_unused]] std::ptrdiff_t const* dest_strides,
-                                [[maybe_unused]] std::size_t const* extents,
-                                [[maybe_unused]] std::size_t dimensions, [[maybe_unused]] char const* role) {
+ATOLL_INLINE void check_strided_end([[maybe_unused]] upcxx::global_ptr<T, Kind> end,
+                                    [[maybe_unused]] std::ptrdiff_t const* strides,
+                                    [[maybe_unused]] std::ptrdiff_t const* dest_strides,
+                                    [[maybe_unused]] std::size_t const* extents,
+                                    [[maybe_unused]] std::size_t dimensions,
+                                    [[maybe_unused]] std::size_t run_bytes,
+                                    [[maybe_unused]] char const* role) {
   upcxx::detail::check_range(end, 0, "atl::copy_strided", role);
 #if ATOLL_CHECKED
   using access = upcxx::detail::global_ptr_access;
   atl::rt::check_strided("atl::copy_strided", access::owner(end), access::address(end), strides, dest_strides,
-                         extents, dimensions, sizeof(T));
+                         extents, dimensions, run_bytes);
 #endif
 }
 template <class T>
-ATOLL_INLINE void check_box_end(T* end, std::ptrdiff_t const*, std::ptrdiff_t const*, std::size_t const*,
-                                std::size_t, char const* role) {
+ATOLL_INLINE void check_strided_end(T* end, std::ptrdiff_t const*, std::ptrdiff_t const*, std::size_t const*,
+                                    std::size_t, std::size_t, char const* role) {
   upcxx::detail::check_buffer(end, "atl::copy_strided", role);
 }
 
@@ -46,8 +48,8 @@ auto copy_strided_box(Source source, std::ptrdiff_t const* source_strides, Dest 
                 "atl::copy_strided: both ends must have the same type of element");
   static_assert(upcxx::is_trivially_serializable<T>::value,
                 "atl::copy_strided: T must be TriviallySerializable; use rpc() for other types");
-  detail::check_box_end(source, source_strides, dest_strides, extents, Dim, "source");
-  detail::check_box_end(dest, dest_strides, dest_strides, extents, Dim, "destination");
+  detail::check_strided_end(source, source_strides, dest_strides, extents, Dim, sizeof(T), "source");
+  detail::check_strided_end(dest, dest_strides, dest_strides, extents, Dim, sizeof(T), "destination");
   // Strides need not be multiples of elements, so the box is one of bytes. Elements are merged to runs again.
   box_dimension box[Dim + 2] = {};
   box[Dim] = {sizeof(T), 1, 1};

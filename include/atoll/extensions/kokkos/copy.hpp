@@ -13,6 +13,7 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/extensions/detail/box_copy.hpp>
+#include <atoll/extensions/detail/copy_end.hpp>
 #include <atoll/extensions/kokkos/shared_view.hpp>
 #include <atoll/extensions/kokkos/spaces.hpp>
 #include <atoll/extensions/kokkos/views.hpp>
@@ -71,15 +72,6 @@ struct extents_text {
   }
 };
 
-template <class T, memory_kind Kind>
-upcxx::intrank_t notified_rank(upcxx::global_ptr<T, Kind> dest) {
-  return dest ? dest.where() : upcxx::rank_me();
-}
-template <class T>
-upcxx::intrank_t notified_rank(T*) {
-  return upcxx::rank_me();
-}
-
 template <class From, class To, class Cx>
 auto copy_ends(From const& src, To const& dest, Cx&& completions) {
   using T = typename To::element_type;
@@ -117,7 +109,7 @@ auto copy_ends(From const& src, To const& dest, Cx&& completions) {
               static_cast<std::ptrdiff_t>(from[r] * sizeof(T))};
   }
   return atl::detail::copy_box<T, rank>("atl::kokkos::copy", src.data, dest.data, box,
-                                        detail::notified_rank(dest.data), std::forward<Cx>(completions));
+                                        atl::detail::rank_of_end(dest.data), std::forward<Cx>(completions));
 }
 
 }  // namespace detail
