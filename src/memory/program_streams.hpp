@@ -81,12 +81,13 @@ class program_streams {
   /// may wait in copy() until the stream comes there.
   virtual bool is_pinned(void const* memory, std::size_t bytes, bool shared) = 0;
 
-  /// Whether copy() can do it, of ends that devices of the kind reach.
-  virtual bool can_copy(stream_handle /*s*/, copy_end /*to*/, copy_end /*from*/) { return true; }
-  /// Each at the stream's end. Segments stay until the stream has come by.
+  /// Each at the stream's end, between what devices of the kind reach. Segments stay until the stream has come by. False, and nothing was
+  /// done, if the stream's device cannot.
   /// `gathered`: may be kept until something else is started in any stream, or until submit() or poll(), and done together with others
   /// that are, in any order among themselves.
-  virtual void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) = 0;
+  virtual bool copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) = 0;
+  /// Whether that would not be false.
+  virtual bool can_copy(stream_handle /*s*/, copy_end /*to*/, copy_end /*from*/) { return true; }
   /// The same for runs between memories of devices, at whose index 0 the ends are, all of them by one thing that the device does. False, and
   /// nothing was done, where it has none that is faster than one by one.
   virtual bool copy_box(stream_handle /*s*/, copy_end /*to*/, copy_end /*from*/, box_shape const& /*box*/) {

@@ -96,8 +96,8 @@ class device_copies final : public single<device_copies>, public work_source {
                          std::ptrdiff_t prepared_box::dimension::*stride);
   bool is_pinned(memory::kind& kind, copy_place const& end, std::size_t bytes);
   bool is_for_streams(memory::kind& kind, copy_place const& end, std::size_t bytes);
-  bool can_copy(memory::kind& kind, stream_name s, copy_place const& target, copy_place const& source,
-                std::size_t bytes);
+  bool are_for_streams(memory::kind& kind, stream_name s, copy_place const& target, copy_place const& source,
+                       std::size_t bytes);
   /// What a device does in streams of the library's own. Neither waits for the other: a kernel that waits for an addition may leave boxes
   /// no room.
   enum class help : std::uint8_t { additions, boxes };

@@ -51,13 +51,13 @@ bool device_copies::is_pinned(memory::kind& kind, copy_place const& end, std::si
   return kind.streams()->is_pinned(end.on_host(), bytes, owner >= 0);
 }
 
-bool device_copies::can_copy(memory::kind& kind, stream_name s, copy_place const& target,
-                             copy_place const& source, std::size_t bytes) {
+/// Whether a stream copies between the two, if its device reaches both.
+bool device_copies::are_for_streams(memory::kind& kind, stream_name s, copy_place const& target,
+                                    copy_place const& source, std::size_t bytes) {
   if (!is_for_streams(kind, target, bytes) || !is_for_streams(kind, source, bytes)) return false;
   // Between two places of the host drivers wait for the stream within the call, pinned or not. In graphs they do not.
   bool const on_host = target.device == nullptr && source.device == nullptr;
-  if (on_host && !kind.streams()->is_captured(s.handle)) return false;
-  return kind.streams()->can_copy(s.handle, target.end(), source.end());
+  return !on_host || kind.streams()->is_captured(s.handle);
 }
 
 /// False if the devices of a kind cannot copy to or from it in a stream, as no driver can, or would wait for the stream in the call.
@@ -93,15 +93,21 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
   memory::kind& kind = kind_of_stream(s);
   copy_place const target = segments_.resolve(to, bytes);
   copy_place const source = segments_.resolve(from, bytes);
-  if (!can_copy(kind, s, target, source, bytes)) return false;
+  if (!are_for_streams(kind, s, target, source, bytes) ||
+      !kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering())) {
+    return false;
+  }
   note_uses(kind, s, {&target, &source});
-  kind.streams()->copy(s.handle, target.end(), source.end(), bytes, is_gathering());
   watch_streams();
   return true;
 }
 
 bool device_copies::can_copy_in(stream_name s, memory_place to, memory_place from, std::size_t bytes) {
-  return can_copy(kind_of_stream(s), s, segments_.resolve(to, bytes), segments_.resolve(from, bytes), bytes);
+  memory::kind& kind = kind_of_stream(s);
+  copy_place const target = segments_.resolve(to, bytes);
+  copy_place const source = segments_.resolve(from, bytes);
+  return are_for_streams(kind, s, target, source, bytes) &&
+         kind.streams()->can_copy(s.handle, target.end(), source.end());
 }
 
 copy_place device_copies::resolve_box(memory_place place, prepared_box const& box,

@@ -15,6 +15,11 @@ bool reaches(int device, copy_end end) noexcept {
   return end.segment == nullptr || segment_of(end)->reachable_from(device);
 }
 
+/// Drivers copy between memories of devices that do not reach each other, by the contexts of both; host memory has none.
+bool has_host_end(copy_end to, copy_end from) noexcept {
+  return (to.segment == nullptr) != (from.segment == nullptr);
+}
+
 }  // namespace
 
 gpu_streams::~gpu_streams() {
@@ -69,20 +74,19 @@ void gpu_streams::drop_graph(graph_handle g) {
   graphs_.erase(found);
 }
 
-/// Drivers copy between memories of devices that do not reach each other, by the contexts of both; host memory has none.
 bool gpu_streams::can_copy(stream_handle s, copy_end to, copy_end from) {
-  if ((to.segment == nullptr) == (from.segment == nullptr)) [[likely]]
-    return true;
+  if (!has_host_end(to, from)) return true;
   int const device = device_of(s);
   return reaches(device, to) && reaches(device, from);
 }
 
-void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) {
-  if (bytes == 0) return;
+bool gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) {
+  if (bytes == 0) return true;
   int const device = device_of(s);
+  bool const direct = reaches(device, to) && reaches(device, from);
+  if (!direct && has_host_end(to, from)) return false;
   address const target = place_of(to);
   address const source = place_of(from);
-  bool const direct = reaches(device, to) && reaches(device, from);
   // What is kept may be started by another thread.
   bool const keep = gathered && direct && to.segment != nullptr && from.segment != nullptr &&
                     bytes <= driver_.most_bytes_of_small() && !differs_by_thread(s);
@@ -97,14 +101,13 @@ void gpu_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t 
     }
     if (capture != kept_capture_) refuse_kept();
     kept_.push_back({target, source, bytes});
-    return;
-  }
-  if (direct) [[likely]] {
+  } else if (direct) [[likely]] {
     copy_directly(driver_, pinned_, device, {s, true}, to, from, bytes);
-    return;
+  } else {
+    driver_.copy_across(device, {s, true}, target, segment_of(to)->device(), source,
+                        segment_of(from)->device(), bytes);
   }
-  driver_.copy_across(device, {s, true}, target, segment_of(to)->device(), source, segment_of(from)->device(),
-                      bytes);
+  return true;
 }
 
 bool gpu_streams::copy_box(stream_handle s, copy_end to, copy_end from, box_shape const& box) {

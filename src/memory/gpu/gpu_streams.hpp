@@ -43,7 +43,7 @@ class gpu_streams final : public program_streams {
   bool is_pinned(void const* memory, std::size_t bytes, bool shared) override;
 
   bool can_copy(stream_handle s, copy_end to, copy_end from) override;
-  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
+  bool copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   bool copy_box(stream_handle s, copy_end to, copy_end from, box_shape const& box) override;
   bool can_exchange(int device, copy_end end) override;
   void exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) override;

@@ -131,8 +131,9 @@ bool sim_streams::has_ended(std::uint64_t number) const noexcept {
   });
 }
 
-void sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool /*gathered*/) {
+bool sim_streams::copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool /*gathered*/) {
   start(s, {task::sort::copy, place_of(to), place_of(from), bytes});
+  return true;
 }
 
 void sim_streams::exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) {

@@ -38,7 +38,7 @@ class sim_streams final : public program_streams {
   /// Ends the job if something that has not happened concerns the memory.
   void refuse_unpin(memory_range range) const;
 
-  void copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
+  bool copy(stream_handle s, copy_end to, copy_end from, std::size_t bytes, bool gathered) override;
   bool can_exchange(int /*device*/, copy_end end) override { return end.segment != nullptr; }
   void exchange(stream_handle s, rank_exchange how, exchange_ends const& ends) override;
   bool write(stream_handle s, copy_end word, std::uint64_t value) override;

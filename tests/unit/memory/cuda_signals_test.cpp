@@ -131,7 +131,11 @@ TEST_F(cuda_signals_test, devices_add_where_their_atomics_reach) {
     streams.copy(on, end(*own), host(&in[0]), 8, false);
     // By a device that reaches it.
     stream_handle const there = streams.make(1);
-    EXPECT_EQ(streams.can_copy(on, end(*theirs), host(&in[1])), std::strstr(each.what, "peer") == nullptr);
+    bool const reached = std::strstr(each.what, "peer") == nullptr;
+    EXPECT_EQ(streams.can_copy(on, end(*theirs), host(&in[1])), reached);
+    std::uint64_t const copies = fake_->copies;
+    EXPECT_EQ(streams.copy(on, end(*theirs), host(&in[1]), 8, false), reached);
+    EXPECT_EQ(fake_->copies, copies + (reached ? 1 : 0));
     streams.copy(there, end(*theirs), host(&in[1]), 8, false);
     finish(*kind, there);
     std::uint64_t const before = fake_->additions;

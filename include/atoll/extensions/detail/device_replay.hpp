@@ -148,8 +148,8 @@ class device_replay {
 
   void forget_runs() { runs_.forget(); }
 
-  /// A whole run at the end of a stream, or nothing if it throws. Signals are 0 and 1, and each is awaited by who resets it, so that graphs may
-  /// have them: a peer sets one again only after it has seen a signal that this rank's stream gives after the reset.
+  /// A whole run at the end of a stream, or nothing if it throws. Signals are 0 and 1, and each is awaited by who resets it, so that graphs
+  /// may have them: a peer sets one again only after it has seen a signal that this rank's stream gives after the reset.
   template <class Links>
   void run_in(stream const& s, Links const& signals, std::ptrdiff_t source, std::ptrdiff_t dest) {
     stream_steps steps(s);
