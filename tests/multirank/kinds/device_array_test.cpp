@@ -1,16 +1,12 @@
 // Arrays in memory of devices, and copies between them and arrays of hosts, element by element.
 
-#include <dlfcn.h>
-
 #include <atoll/array.hpp>
 #include <atoll/stream.hpp>
 
-#include <cstdlib>
 #include <random>
 
 #include "multirank/extensions/any_layout.hpp"
 #include "multirank/kinds/stream_fixture.hpp"
-#include "support/fake_cuda/control.hpp"
 
 namespace {
 
@@ -181,24 +177,21 @@ TEST_F(device_array_test, signals_come_behind_strided_copies) {
 
 /// Of a device whose others do not add to it by themselves, beside a kernel that leaves boxes no room there.
 TEST_F(device_array_test, boxes_that_wait_hold_no_additions_back) {
-  char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
-  void* const driver = library == nullptr ? nullptr : dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  auto const control =
-      reinterpret_cast<fake_cuda::get_control*>(driver == nullptr ? nullptr : dlsym(driver, "fake_cuda"));
-  if (control == nullptr) GTEST_SKIP() << "devices cannot be stopped";
+  fake_cuda::control* const fake = fake_driver();
+  if (fake == nullptr) GTEST_SKIP() << "devices cannot be stopped";
   auto const s = atl::make_stream(gpu_);
   auto const words = of_all(filled<std::uint64_t>(1, 0));
   auto const column =
       array<int, 2, gpu_kind>(memory<gpu_kind>(me), {{0, 0}, {10, 10}}).restrict_to({{3, 0}, {4, 10}});
   array<int, 2, gpu_kind> const theirs(memory<gpu_kind>(right) + cells / 2, {{0, 0}, {10, 10}});
-  control()->hold_boxes(true);
+  fake->hold_boxes(true);
   upcxx::barrier();
   auto const copied = atl::copy(column, theirs);
   atl::signal(s, words[right_index()], 1, atl::signal_op::add);
   atl::wait(s, words[static_cast<std::size_t>(me)], 1);
   atl::wait(s);
   upcxx::barrier();
-  control()->hold_boxes(false);
+  fake->hold_boxes(false);
   copied.wait();
   upcxx::barrier();
   gpu_.deallocate(words[static_cast<std::size_t>(me)]);

@@ -1,9 +1,6 @@
 // Lists of runs between any two memories, over simulated devices, the fake CUDA driver and GPUs.
 
-#include <dlfcn.h>
-
 #include <algorithm>
-
 #include <cstdlib>
 #include <list>
 #include <numeric>
@@ -14,7 +11,6 @@
 #include <atoll/stream.hpp>
 
 #include "multirank/kinds/any_memory.hpp"
-#include "support/fake_cuda/control.hpp"
 
 namespace {
 
@@ -175,11 +171,8 @@ TEST_F(irregular_copy_test, all_that_asks_hears_of_it_also_if_the_lists_are_empt
 
 /// Counted by the fake driver.
 TEST_F(irregular_copy_test, runs_are_one_call_of_the_driver) {
-  char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
-  void* const driver = library == nullptr ? nullptr : dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  auto const control =
-      reinterpret_cast<fake_cuda::get_control*>(driver == nullptr ? nullptr : dlsym(driver, "fake_cuda"));
-  bool const reached = control != nullptr && upcxx::local_team_contains(right) &&
+  fake_cuda::control* const fake = fake_driver();
+  bool const reached = fake != nullptr && upcxx::local_team_contains(right) &&
                        std::getenv("ATOLL_GPU_SHARING") == nullptr && std::getenv("FAKE_CUDA") == nullptr;
   if (!upcxx::reduce_all(reached, upcxx::op_fast_bit_and).wait())
     GTEST_SKIP() << "not over the fake driver, or devices do not reach each other";
@@ -193,15 +186,15 @@ TEST_F(irregular_copy_test, runs_are_one_call_of_the_driver) {
     from.push_back(mine + 3 * i);
     to.push_back(theirs + 100 + 5 * (19 - i));
   }
-  std::uint64_t const batches = control()->batches;
-  std::uint64_t const kernels = control()->kernels;
+  std::uint64_t const batches = fake->batches;
+  std::uint64_t const kernels = fake->kernels;
   atl::copy_regular(from.begin(), from.end(), 2, to.begin(), to.end(), 2).wait();
-  EXPECT_EQ(control()->batches, batches + 1);
-  EXPECT_EQ(control()->kernels, kernels);
-  std::uint64_t const copies = control()->copies;
+  EXPECT_EQ(fake->batches, batches + 1);
+  EXPECT_EQ(fake->kernels, kernels);
+  std::uint64_t const copies = fake->copies;
   atl::copy_regular(from.begin(), from.end(), 2, to.begin(), to.end(), 2, atl::on_stream(s));
   atl::wait(s);
-  EXPECT_EQ(control()->kernels, kernels + 1);
-  EXPECT_EQ(control()->copies, copies);
+  EXPECT_EQ(fake->kernels, kernels + 1);
+  EXPECT_EQ(fake->copies, copies);
   upcxx::barrier();
 }

@@ -1,9 +1,6 @@
 // Communication in the order of streams by threads that do nothing else.
 
-#include <dlfcn.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,7 +11,6 @@
 #include <atoll/stream_reduction.cuh>
 
 #include "multirank/kinds/stream_fixture.hpp"
-#include "support/fake_cuda/control.hpp"
 
 class stream_threads_test : public stream_fixture {};
 
@@ -58,21 +54,18 @@ TEST_F(stream_threads_test, reductions_are_called_beside_the_thread_that_has_the
 
 /// What a launch does first, over the fake driver alone, since simulated devices keep no copies back.
 TEST_F(stream_threads_test, a_launch_by_another_thread_comes_after_what_is_gathered) {
-  char const* const driver = std::getenv("ATOLL_CUDA_DRIVER");
-  void* const opened = driver == nullptr ? nullptr : dlopen(driver, RTLD_NOW | RTLD_LOCAL);
-  void* const found = opened == nullptr ? nullptr : dlsym(opened, "fake_cuda");
-  if (found == nullptr) GTEST_SKIP() << "not over the fake driver";
-  auto const& done = *reinterpret_cast<fake_cuda::get_control*>(found)();
+  fake_cuda::control const* const fake = fake_driver();
+  if (fake == nullptr) GTEST_SKIP() << "not over the fake driver";
   auto const s = atl::make_stream(gpu_);
   auto const from = filled(2, me);
   auto const to = filled(2, -1);
   {
     atl::copy_batch const together;
-    std::uint64_t const before = done.kernels;
+    std::uint64_t const before = fake->kernels;
     for (int i = 0; i < 2; ++i) upcxx::copy(from + i, to + i, 1, atl::on_stream(s));
-    EXPECT_EQ(done.kernels, before);
+    EXPECT_EQ(fake->kernels, before);
     std::thread([] { atl::engine::submit_gathered(); }).join();
-    EXPECT_EQ(done.kernels, before + 1);
+    EXPECT_EQ(fake->kernels, before + 1);
   }
   atl::wait(s);
   EXPECT_EQ(content(to, 2), std::vector<int>(2, me));

@@ -1,9 +1,6 @@
 // Boxes between any two memories, over simulated devices, the fake CUDA driver and GPUs.
 
-#include <dlfcn.h>
-
 #include <algorithm>
-
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +14,6 @@
 
 #include "multirank/kinds/any_memory.hpp"
 #include "multirank/kinds/nearly_full_heap.hpp"
-#include "support/fake_cuda/control.hpp"
 
 namespace {
 
@@ -243,11 +239,8 @@ TEST_F(strided_copy_test, no_room_in_the_middle_of_a_box_leaves_it_unmade) {
 
 /// Counted by the fake driver.
 TEST_F(strided_copy_test, a_box_between_devices_is_one_kernel_whoever_has_them) {
-  char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
-  void* const driver = library == nullptr ? nullptr : dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  auto const control =
-      reinterpret_cast<fake_cuda::get_control*>(driver == nullptr ? nullptr : dlsym(driver, "fake_cuda"));
-  bool const reached = control != nullptr && upcxx::local_team_contains(right) &&
+  fake_cuda::control* const fake = fake_driver();
+  bool const reached = fake != nullptr && upcxx::local_team_contains(right) &&
                        std::getenv("ATOLL_GPU_SHARING") == nullptr && std::getenv("FAKE_CUDA") == nullptr;
   if (!upcxx::reduce_all(reached, upcxx::op_fast_bit_and).wait())
     GTEST_SKIP() << "not over the fake driver, or devices do not reach each other";
@@ -256,12 +249,12 @@ TEST_F(strided_copy_test, a_box_between_devices_is_one_kernel_whoever_has_them) 
   auto const theirs = blocks[right_index()];
   auto const s = atl::make_stream(gpu_);
   constexpr std::ptrdiff_t row = 10 * sizeof(int);
-  auto const expect_kernels = [&control](std::uint64_t kernels, auto const& copy) {
-    std::uint64_t const copies = control()->copies;
-    std::uint64_t const before = control()->kernels;
+  auto const expect_kernels = [fake](std::uint64_t kernels, auto const& copy) {
+    std::uint64_t const copies = fake->copies;
+    std::uint64_t const before = fake->kernels;
     copy();
-    EXPECT_EQ(control()->copies, copies);
-    EXPECT_EQ(control()->kernels, before + kernels);
+    EXPECT_EQ(fake->copies, copies);
+    EXPECT_EQ(fake->kernels, before + kernels);
   };
   expect_kernels(1, [&] { atl::copy_strided<1>(mine, {{row}}, theirs + 101, {{row}}, {{10}}).wait(); });
   upcxx::barrier();
