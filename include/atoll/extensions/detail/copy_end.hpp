@@ -3,7 +3,6 @@
 /// Ends of copies in any memory: raw and global pointers, and the same as bytes.
 
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 #include <upcxx/detail/config.hpp>
@@ -23,10 +22,8 @@ concept copy_end = is_copy_end<End>;
 /// So many bytes further.
 template <class T, upcxx::memory_kind Kind>
 auto bytes_at(upcxx::global_ptr<T, Kind> end, std::ptrdiff_t moved) {
-  using access = upcxx::detail::global_ptr_access;
   using byte = std::conditional_t<std::is_const_v<T>, std::byte const, std::byte>;
-  return access::make<byte, Kind>(access::owner(end),
-                                  access::address(end) + static_cast<std::uint64_t>(moved));
+  return upcxx::reinterpret_pointer_cast<byte>(end) + moved;
 }
 template <class T>
 auto bytes_at(T* end, std::ptrdiff_t moved) {

@@ -13,8 +13,8 @@
 
 #include <atoll/base/check.hpp>
 #include <atoll/copy_batch.hpp>
-#include <atoll/engine/host_map.hpp>
 #include <atoll/engine/memory_copy.hpp>
+#include <atoll/engine/rma.hpp>
 #include <atoll/extensions/detail/box_copy.hpp>
 #include <atoll/extensions/detail/copy_end.hpp>
 #include <atoll/extensions/detail/copy_piece.hpp>
