@@ -14,7 +14,7 @@
 ///         team.wait(block, news, step);                          // the ghost is there
 ///       }
 ///     };
-///     atl::device::launch(team, s, {1, 256}, exchange{}, team, gpu.local(plane), ...);
+///     atl::device::launch(team, s, {1, 256}, exchange{}, team, team.local(plane), ...);
 ///     atl::wait(s);                                              // with progress, which kernels may need
 ///     team.destroy();                                            // collective
 ///
@@ -366,9 +366,10 @@ class device_team {
         given_up));
   }
   /// The host of a rank calls what was given to on_notice() under that number; by this thread. After what it
-  /// has put before.
+  /// has put before, but notices of one thread may come in any order.
   ATOLL_ANYWHERE void notify(std::int32_t world_rank, std::uint32_t number, std::uint64_t argument) const {
-    fence();
+    static_cast<void>(view_.wait_for_stores());
+    words::fence();
     engine::kernel_request r{};
     r.call = engine::kernel_call::notify;
     r.to_owner = static_cast<std::uint32_t>(world_rank);

@@ -1,12 +1,14 @@
 // Communication by kernels: played by threads of the host on simulated devices, and, compiled for CUDA, on GPUs.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <atoll/graph.hpp>
@@ -207,6 +209,13 @@ struct notices {
       team.notify(r, 4, static_cast<std::uint64_t>(team.rank_me()) * 100);
       team.notify(r, 5, 1);
     }
+  }
+};
+
+struct many_notices {
+  ATOLL_ANYWHERE void operator()(device_team team, int rank, int n) const {
+    if (on::this_grid().rank() != 0) return;
+    for (int i = 1; i <= n; ++i) team.notify(rank, 4, static_cast<std::uint64_t>(i));
   }
 };
 
@@ -477,17 +486,40 @@ TEST_F(kernels_test, additions_of_all_blocks_count) {
 
 TEST_F(kernels_test, hosts_hear_of_notices) {
   int calls = 0;
+  int others = 0;  // which may come before or after
   std::uint64_t sum = 0;
   team_->on_notice(4, [&](std::int32_t from, std::uint64_t argument) {
     EXPECT_EQ(argument, static_cast<std::uint64_t>(from) * 100);
     sum += argument;
+    ++others;
   });
   team_->on_notice(5, [&](std::int32_t, std::uint64_t argument) { calls += static_cast<int>(argument); });
   upcxx::barrier();
   run({2, 32}, notices{}, upcxx::rank_n());
-  while (calls < upcxx::rank_n()) upcxx::progress();
+  while (calls < upcxx::rank_n() || others < upcxx::rank_n()) upcxx::progress();
   EXPECT_EQ(sum, 100 * ranks() * (ranks() - 1) / 2);
   upcxx::barrier();
+}
+
+/// Whoever is told makes no progress before all have left.
+TEST_F(kernels_test, notices_do_not_wait_for_those_before_them) {
+  if (upcxx::local_team().rank_n() != upcxx::rank_n()) GTEST_SKIP() << "ranks of other hosts need progress";
+  constexpr int each = 100;
+  std::uint64_t sum = 0;
+  team_->on_notice(4, [&](std::int32_t, std::uint64_t argument) { sum += argument; });
+  upcxx::dist_object<upcxx::global_ptr<std::uint64_t>> have_left(upcxx::new_<std::uint64_t>(0));
+  auto const theirs = have_left.fetch(me + 1 < upcxx::rank_n() ? me + 1 : me).wait();
+  upcxx::barrier();
+  if (bool const is_told = me % 2 == 1; is_told) {
+    std::atomic_ref const word(*have_left->local());
+    while (word.load() == 0) std::this_thread::yield();
+    while (sum < each * (each + 1) / 2) upcxx::progress();
+  } else if (me + 1 < upcxx::rank_n()) {
+    run({1, 32}, many_notices{}, me + 1, each);
+    std::atomic_ref(*theirs.local()).store(1);
+  }
+  upcxx::barrier();
+  upcxx::delete_(*have_left);
 }
 
 /// What is called lives until it has returned.

@@ -58,6 +58,7 @@ struct team_words {
   std::uint64_t barriers;                       ///< so many
   std::uint64_t reductions;
   std::uint64_t commands;  ///< that the host was asked for
+  std::uint64_t stores;    ///< number of the last one that is no notice
   std::uint64_t in_trouble;
 };
 
@@ -187,6 +188,7 @@ struct team_view {
   ATOLL_ANYWHERE std::uint64_t ask(engine::kernel_request const& what) const {
     constexpr std::uint64_t capacity = engine::kernel_mailbox::capacity;
     std::uint64_t const number = words::fetch_add(&own->commands, 1) + 1;
+    if (what.call != engine::kernel_call::notify) words::raise(&own->stores, number);
     // Where nobody comes any more the place may be in use.
     if (number > capacity && !look_for(call::command, &box->completed, number - capacity)) return number;
     engine::kernel_command& to = box->commands[(number - 1) % capacity];
@@ -232,8 +234,11 @@ struct team_view {
     return look_for(call::get, &box->completed, number);
   }
   /// All commands so far have been done. False: given up.
-  ATOLL_ANYWHERE bool wait_for_host() const {
-    std::uint64_t const number = words::load_seen(&own->commands);
+  ATOLL_ANYWHERE bool wait_for_host() const { return wait_for_command(&own->commands); }
+  /// All but the notices behind the last other one: of those many may be under way.
+  ATOLL_ANYWHERE bool wait_for_stores() const { return wait_for_command(&own->stores); }
+  ATOLL_ANYWHERE bool wait_for_command(std::uint64_t const* last) const {
+    std::uint64_t const number = words::load_seen(last);
     return number == 0 || look_for(call::quiet, &box->completed, number);
   }
   /// The host changes a word, and says what was there. `given_up`, if not null, is set if it does not.
