@@ -145,7 +145,11 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
         words_bytes + range_bytes + partner_bytes, sizeof(engine::kernel_mailbox));
     throw upcxx::bad_shared_alloc(text);
   }
-  t.give_back = [&gpu, piece] { gpu.deallocate(piece); };
+  t.give_back = [&gpu, piece] {
+    ATOLL_CHECK(gpu.is_active(),
+                "device_team::destroy: the team's allocator was destroyed before it: end teams first");
+    gpu.deallocate(piece);
+  };
   std::vector<char> image(words_bytes + range_bytes + partner_bytes);
 
   member mine{global_ptr_access::owner(piece), global_ptr_access::address(piece)};
@@ -338,7 +342,7 @@ void start_kernel(team_state const& t, atl::stream const& s, grid_shape shape, K
       device::most_blocks<Compiler, Kernel, Args...>(t, kernel, shape.threads, shape.shared_bytes);
   if (shape.blocks > static_cast<unsigned>(most)) {
     check_failed(
-        "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (%d ranks share it), and blocks "
+        "launch: %u blocks of %u threads are asked for, but %d of this kernel are there at once on the device (ranks that share it: %d), and blocks "
         "that wait for others would wait for ever; %s",
         shape.blocks, shape.threads, most, t.sharers(),
         most == 0 ? "let fewer ranks share a device" : "ask device_team::max_blocks()");
