@@ -4,7 +4,7 @@
 /// upcxx.hpp.
 ///
 ///     atl::graph const step = atl::capture(s, [&] {
-///       atl::device::launch(team, s, shape, update{}, team, gpu.local(field));   // or kernel<<<grid, block, 0, s>>>(...)
+///       atl::device::launch(team, s, shape, update{}, team, team.local(field));  // or kernel<<<grid, block, 0, s>>>(...)
 ///       upcxx::copy(plane, their_ghost, count, atl::on_stream(s) | atl::remote_cx::as_signal(their_news, 1));
 ///       atl::wait_and_reset(s, news, 1, atl::signal_cmp::equal);
 ///     });
