@@ -63,6 +63,8 @@ void run_reply(message* m) noexcept {
 
 void run_held_request(task* t) {
   auto* const m = static_cast<message*>(t);
+  // The library has ended since, and perhaps begun again: what the call refers to may be gone, and nobody waits for it.
+  if (!engine::of_this_period(*m)) return engine::release(m);
   if (!engine::hold_back(m)) run_request(m);
 }
 void run_held_reply(task* t) {

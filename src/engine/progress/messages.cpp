@@ -437,7 +437,6 @@ message* next_user_message(bool in_place, bool& moved) {
 }
 
 bool hold_back(message* request) {
-  if (!of_this_period(*request)) return false;
   guard const held;
   held_back_calls& waiting = progress_engine::here().held_back;
   if (!waiting.must_wait(request->source)) return false;

@@ -119,11 +119,40 @@ int chains_over_the_end(void (*hop)(int)) {
   upcxx::finalize();
   return 0;
 }
+
+// ---- a chain without an end, which finalize gives up ----
+
+bool chain_goes_on = false;
+void hop_for_ever() {
+  ++visits;
+  if (!chain_goes_on) return;
+  upcxx::rpc_ff(upcxx::rank_me(), hop_for_ever);
+  upcxx::progress(upcxx::progress_level::internal);  // so that it waits in the queue of the master persona
+}
+
+/// What is left of it does not run in the next period: what it refers to may have gone with the library.
+int chain_beyond_the_end() {
+  upcxx::init();
+  visits = 0;
+  chain_goes_on = true;
+  hop_for_ever();
+  upcxx::finalize();
+  chain_goes_on = false;
+  int const before = visits;
+  upcxx::init();
+  upcxx::barrier();
+  for (int i = 0; i < 100; ++i) upcxx::progress();
+  upcxx::finalize();
+  if (visits == before) return 0;
+  std::fprintf(stderr, "%d calls of an ended period ran in the next one\n", visits - before);
+  return 1;
+}
 }  // namespace
 
 int main() {
   if (calls_held_over_the_end() != 0) return 1;
   if (chains_over_the_end(hop_alone) != 0 || chains_over_the_end(hop_with_data) != 0) return 1;
+  if (chain_beyond_the_end() != 0) return 1;
   constexpr int calls = 500;
   for (int period = 0; period < 3; ++period) {
     arrived = 0;
