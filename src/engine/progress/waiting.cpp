@@ -51,9 +51,11 @@ void yield_warily() noexcept {
 /// When the core was last given away. Relaxed everywhere: it is a hint, and any thread's yield will do.
 constinit std::atomic<std::uint64_t> turn_began_ns{0};
 
-/// Nothing would wake us when a peer has read what is unsent, or a device is done.
+/// Nothing would wake us when a peer has made room for what is unsent, or a device is done, or when a peer has read what has left but
+/// lies in our memory: calls that are held back, and steps of collectives, may wait for that.
 bool nobody_rings(progress_engine const& engine) noexcept {
   if (engine.shm.unsent() != 0 || engine.open.silent() != 0) return true;
+  if (engine.shm.busy() != 0 && engine.open.any()) return true;
   if (engine.network == nullptr) return false;
   try_guard const held;
   return !held || !engine.network->may_sleep();

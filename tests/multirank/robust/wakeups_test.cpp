@@ -20,6 +20,13 @@ class wakeups_test : public multirank::fixture {
     }
   }
 
+  /// Until those who wait sleep: nothing can show that they do.
+  static void let_others_sleep() {
+    auto const until = clock_type::now() + std::chrono::milliseconds(50);
+    while (clock_type::now() < until) {
+    }
+  }
+
   /// Fewer where more ranks share the cores.
   int rounds(int few_ranks) const { return few_ranks * 4 / (n < 4 ? 4 : n); }
 
@@ -72,12 +79,7 @@ TEST_F(wakeups_test, collectives_wake) {
 TEST_F(wakeups_test, those_wake_who_have_read_other_lines) {
   for (int round = 0; round < 5; ++round) {
     upcxx::barrier();
-    if (me == n - 1) {
-      // Until all others sleep: nothing can show that they do.
-      auto const until = clock_type::now() + std::chrono::milliseconds(50);
-      while (clock_type::now() < until) {
-      }
-    }
+    if (me == n - 1) let_others_sleep();
     for (int i = 0; i < 7; ++i) EXPECT_EQ(upcxx::broadcast(i + me, 1 % n).wait(), i + 1 % n);
     EXPECT_EQ(upcxx::broadcast(round + me, 0).wait(), round);
   }
@@ -95,6 +97,20 @@ TEST_F(wakeups_test, full_queues_do_not_sleep) {
         right, [](upcxx::view<int> v) { sum += v[199]; }, upcxx::make_view(block));
   }
   multirank::spin_until([] { return sum == 300; });
+}
+
+// Answers that have left are read from their sender's memory, which rings nobody, and further calls wait until they have been.
+TEST_F(wakeups_test, answers_that_are_read_do_not_sleep) {
+  constexpr std::size_t bytes = 256 << 10;
+  std::vector<upcxx::future<std::vector<char>>> answers;
+  if (me != 0) {
+    for (int i = 0; i < 20; ++i) {
+      answers.push_back(upcxx::rpc(0, [] { return std::vector<char>(bytes, 'a'); }));
+    }
+    let_others_sleep();
+  }
+  for (auto const& answer : answers) EXPECT_EQ(answer.wait_reference().size(), bytes);
+  upcxx::barrier();
 }
 
 }  // namespace
