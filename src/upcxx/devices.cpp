@@ -124,8 +124,8 @@ void share_with_host(engine::descriptor_exchange& exchange, engine::segment_noti
   });
   exchange.begin(std::move(all));
   engine::waiting_note const note(activity::wait);
-  // In a callback too, where progress is internal.
-  engine::wait_while([&] { return !exchange.advance(); }, &progress_user);
+  // In a callback too, where progress is internal. Nobody rings for a letter, or for room for one.
+  engine::wait_while([&] { return !exchange.advance(); }, &progress_user, engine::idling::spin);
 }
 
 device_state const& checked(device_state const* d, std::uint16_t segment, char const* call) {

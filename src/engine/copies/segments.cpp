@@ -207,7 +207,7 @@ std::uint64_t segment_table::wait_for_uses(segment_name own, bool (*progress)())
         guard const held;
         return !kind->has_ended(number);
       },
-      progress);
+      progress, idling::spin);  // devices ring nobody
   return until;
 }
 

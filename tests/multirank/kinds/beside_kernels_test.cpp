@@ -1,7 +1,9 @@
 // Beside a kernel of the program that waits, of which the library knows nothing. A driver loads code only when that has ended, and the fake
 // one ends a process that tries.
 
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include <atoll/copy_batch.hpp>
@@ -48,4 +50,30 @@ TEST_F(beside_kernels_test, kernels_of_the_library_are_there) {
   pinned<std::uint64_t> const one(1, 1);
   upcxx::copy(one.data(), word, 1).wait();
   atl::wait(waits);
+}
+
+// Nobody rings a rank's bell when a device has come to its end: the rank that destroys a segment may not sleep meanwhile.
+TEST_F(beside_kernels_test, a_segment_ends_soon_after_the_kernel) {
+  upcxx::gpu_default_device device(gpu_.device_id());
+  upcxx::device_allocator<upcxx::gpu_default_device> memory(device, 1 << 20);
+  auto const waits = atl::make_stream(gpu_);
+  auto const word = filled<std::uint64_t>(1, 0);
+  wait_in(waits, word);
+  std::thread ends([&] {
+    // Until the rank would sleep: nothing can show that it does.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    cuda::api& cu = opened_driver();
+    cuda::context context = nullptr;
+    EXPECT_EQ(cu.primary_retain(&context, gpu_.device_id()), cuda::success);
+    cu.context_push(context);
+    cuda::stream own = nullptr;
+    EXPECT_EQ(cu.stream_create(&own, cuda::stream_non_blocking), cuda::success);
+    EXPECT_EQ(cu.stream_write64(own, reinterpret_cast<cuda::pointer>(gpu_.local(word)), 1, 0), cuda::success);
+    EXPECT_EQ(cu.stream_destroy(own), cuda::success);
+    cu.context_pop(&context);
+    cu.primary_release(gpu_.device_id());
+  });
+  device.destroy();
+  ends.join();
+  EXPECT_FALSE(memory.is_active());
 }
