@@ -170,7 +170,10 @@ bool only_tasks_wait(thread_state const& t) {
 
 }  // namespace
 
-void install_sink() { engine::message_sink = &hold; }
+void install_sink() {
+  engine::message_sink = &hold;
+  engine::runs_calls = []() noexcept { return current_thread != nullptr && current_thread->holds_master; };
+}
 
 bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
 

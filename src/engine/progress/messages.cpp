@@ -22,6 +22,7 @@
 #include "engine/progress/guard.hpp"
 #include "engine/progress/held_back.hpp"
 #include "engine/progress/peer_order.hpp"
+#include "engine/progress/standstill.hpp"
 #include "engine/progress/waiting.hpp"
 #include "transport/message_pool.hpp"
 
@@ -36,6 +37,8 @@ namespace {
 
 /// By time, not by polls: where ranks outnumber cores, a poll may include a sleep.
 constexpr std::uint64_t patience_ns = 2'000'000;
+/// With the thread that runs what arrives, which may be off its core.
+constexpr std::uint64_t patience_with_threads_ns = 1'000'000'000;
 
 [[noreturn]] ATOLL_COLD void throw_exhausted(std::int32_t target, std::size_t bytes) {
   transport::message_memory const& memory = progress_engine::here().shm.memory();
@@ -88,6 +91,8 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
   std::uint64_t const begin_ns = decision_clock::now_ns();
   // A target that gave no room in all that time is not waited for again until it does.
   std::uint64_t const patience = engine.impatient.with(out.target) ? 0 : patience_ns;
+  bool const others_make_room = engine.threaded && !runs_calls();
+  standstill still(begin_ns, others_make_room ? patience_with_threads_ns : patience_ns);
   bool moved = poll();
   auto const no_room = [&] {
     status s = try_begin(out, bytes, alignment, spill::never);
@@ -97,16 +102,20 @@ ATOLL_COLD void begin_with_wait(outgoing& out, std::size_t bytes, std::size_t al
     }
     // Room may never come while callbacks that have not finished hold on to what we sent, or when this rank can
     // take nothing more in: spill a bounded amount.
-    std::uint64_t const waited = decision_clock::now_ns() - begin_ns;
+    std::uint64_t const now = decision_clock::now_ns();
+    std::uint64_t const waited = now - begin_ns;
     bool const at_once = engine.shm.starved() && engine.shm.reaches(out.target);
-    bool const nothing_moves = !moved && (at_once || (waited >= patience_ns && lacks_memory(engine)));
+    bool const stands =
+        engine.threaded ? still.lasts(engine, moved, now) : !moved && (at_once || waited >= patience_ns);
+    bool const nothing_moves = stands && lacks_memory(engine);
     if (!nothing_moves && waited < patience) return true;
     s = try_begin(out, bytes, alignment, spill::bounded);
     if (s == status::ok) {
       engine.impatient.begin(out.target);
       if (patience != 0 && waited >= patience) waits_in_vain.fetch_add(1, std::memory_order_relaxed);
     }
-    if (s == status::no_memory || (s != status::ok && nothing_moves)) throw_exhausted(out.target, bytes);
+    bool const for_good = s == status::no_memory ? stands || !others_make_room : nothing_moves;
+    if (s != status::ok && for_good) throw_exhausted(out.target, bytes);
     return s != status::ok;
   };
   // Nobody rings when there is room again.

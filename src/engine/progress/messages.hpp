@@ -25,6 +25,8 @@ void am_short_unordered(std::int32_t target, function_token token, void const* d
 
 /// Takes user-level messages that poll() finds. Set by the front end before start.
 extern void (*message_sink)(message*);
+/// Does the calling thread run the calls that arrive? If not, another one does, and makes room. Set by the front end before start.
+extern bool (*runs_calls)() noexcept;
 
 /// As am_short() with pressure::always. `kept_back` is one more until the target gets the message without this rank's
 /// progress; it changes in progress, under the engine's lock.

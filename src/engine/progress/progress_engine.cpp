@@ -11,6 +11,7 @@ rank_diagnostics unseen_diagnostics;
 
 rank_diagnostics* diagnostics = &unseen_diagnostics;
 void (*message_sink)(message*) = nullptr;
+bool (*runs_calls)() noexcept = []() noexcept { return true; };
 
 progress_engine::progress_engine(shm::endpoint& transport, network_messages* other_hosts, host_domain& ranks,
                                  waiting_policy policy, bool several_threads)

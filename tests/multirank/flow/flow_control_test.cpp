@@ -420,4 +420,25 @@ TEST_F(flow_control_test, an_answer_for_a_thread_is_not_behind_a_flood) {
   upcxx::barrier();
   EXPECT_EQ(damaged, 0);
 }
+
+TEST_F(flow_control_test, a_thread_waits_while_the_master_makes_room) {
+  // Its own progress finds no memory for what arrives, but the master runs the calls that take it.
+  constexpr long calls = 1000;
+  int const partner = me ^ 1;
+  long sent = 0;
+  std::atomic<bool> over{false};
+  std::thread worker([&] {
+    try {
+      for (; partner < n && sent < calls; ++sent) send(partner, std::size_t{32} << 10, 4);
+    } catch (upcxx::bad_shared_alloc const&) {
+    }
+    over = true;
+  });
+  multirank::spin_until([&] { return over.load(); });
+  worker.join();
+  EXPECT_EQ(sent, partner < n ? calls : 0);
+  long const expected = upcxx::reduce_all(sent, upcxx::op_fast_add).wait();
+  while (upcxx::reduce_all(arrived, upcxx::op_fast_add).wait() < expected) upcxx::progress();
+  EXPECT_EQ(damaged, 0);
+}
 #endif
