@@ -79,9 +79,7 @@ void waiter::pause() {
   }
   if (since_ns_ == 0) {
     since_ns_ = decision_clock::now_ns();
-    if (diagnostics->entered_ns.load(std::memory_order_relaxed) == 0) {
-      diagnostics->entered_ns.store(now_ns(), std::memory_order_relaxed);
-    }
+    waiting_note::grows_long();
   }
   if (taken_ns != 0) {
     drowsy_ = drowsy_ || now_ns() - taken_ns < wary_ns;
@@ -100,6 +98,7 @@ void waiter::pause() {
 
 void waiter::announce_or_sleep() {
   progress_engine& engine = progress_engine::here();
+  waiting_note::grows_long();
   answer_call_site(engine.host);
   if (announced_ == 0) {
     std::uint64_t const waited_ns = decision_clock::now_ns() - since_ns_;
@@ -138,20 +137,45 @@ bool turn_is_long() noexcept {
   return now_ns() - turn_began_ns.load(std::memory_order_relaxed) > long_turn_ns;
 }
 
-waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
-    : outer_(diagnostics->waits_in.load(std::memory_order_relaxed)),
-      outer_peer_(diagnostics->waits_for.load(std::memory_order_relaxed)),
-      outer_entered_ns_(diagnostics->entered_ns.load(std::memory_order_relaxed)) {
-  // The waiter fills it in when waiting gets long.
-  diagnostics->entered_ns.store(0, std::memory_order_relaxed);
+namespace {
+
+/// The calling thread's.
+constinit thread_local waiting_note* innermost = nullptr;
+
+void show_wait(activity what, std::int32_t peer, std::uint64_t entered_ns) noexcept {
+  diagnostics->entered_ns.store(entered_ns, std::memory_order_relaxed);
   diagnostics->waits_for.store(peer, std::memory_order_relaxed);
   diagnostics->waits_in.store(what, std::memory_order_relaxed);
 }
 
+}  // namespace
+
+void waiting_note::show() const noexcept { show_wait(what_, peer_, entered_ns_); }
+
+waiting_note::waiting_note(activity what, std::int32_t peer) noexcept
+    : outer_(innermost), what_(what), peer_(peer) {
+  innermost = this;
+  show();
+}
+
 waiting_note::~waiting_note() {
-  diagnostics->waits_in.store(outer_, std::memory_order_relaxed);
-  diagnostics->waits_for.store(outer_peer_, std::memory_order_relaxed);
-  diagnostics->entered_ns.store(outer_entered_ns_, std::memory_order_relaxed);
+  innermost = outer_;
+  if (outer_ != nullptr) [[unlikely]] {
+    outer_->show();
+  } else {
+    show_wait(activity::none, -1, 0);
+  }
+}
+
+void waiting_note::grows_long() noexcept {
+  waiting_note* const own = innermost;
+  if (own == nullptr) return;
+  if (own->entered_ns_ == 0) own->entered_ns_ = now_ns();
+  // Not in the place of another thread's, unless they look the same.
+  activity const shown = diagnostics->waits_in.load(std::memory_order_relaxed);
+  bool const same =
+      shown == own->what_ && diagnostics->waits_for.load(std::memory_order_relaxed) == own->peer_;
+  if (shown == activity::none || same) own->show();
 }
 
 }  // namespace atl::engine

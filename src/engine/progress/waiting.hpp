@@ -21,7 +21,8 @@ extern std::uint32_t polls_before_yielding;
 constexpr std::uint32_t polls_with_spare_cores = 1U << 15;
 inline bool crowded() noexcept { return polls_before_yielding != polls_with_spare_cores; }
 
-/// Marks the time inside a call that waits, for the diagnostics record.
+/// Marks the time inside a call that waits, for the diagnostics record. That has room for one wait of the process: of several threads it
+/// shows the wait that began last, and one that is long when others have ended.
 class waiting_note {
  public:
   explicit waiting_note(activity what, std::int32_t peer = -1) noexcept;
@@ -29,10 +30,16 @@ class waiting_note {
   waiting_note(waiting_note const&) = delete;
   waiting_note& operator=(waiting_note const&) = delete;
 
+  /// The calling thread's wait is long: since when is noted once.
+  static void grows_long() noexcept;
+
  private:
-  activity outer_;
-  std::int32_t outer_peer_;
-  std::uint64_t outer_entered_ns_;
+  void show() const noexcept;
+
+  waiting_note* outer_;  ///< the same thread's: those of several come and go in any order
+  activity what_;
+  std::int32_t peer_;
+  std::uint64_t entered_ns_ = 0;  ///< 0: it is not long
 };
 
 /// What a thread may do while it waits.

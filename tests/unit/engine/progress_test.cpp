@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "engine/copies/arrivals.hpp"
 #include "engine/period.hpp"
 #include "engine/progress/messages.hpp"
+#include "engine/progress/progress_engine.hpp"
 #include "engine/progress/waiting.hpp"
 #include "engine/progress/work.hpp"
 
@@ -90,6 +92,61 @@ TEST(wait_while, looks_first_and_makes_progress_in_between) {
   EXPECT_EQ(rounds, 0);
   wait_while([&] { return rounds < 10; }, progress, idling::yield);
   EXPECT_EQ(rounds, 10);
+}
+
+/// What the diagnostics record shows.
+activity shown_wait() { return diagnostics->waits_in; }
+std::uint64_t shown_since() { return diagnostics->entered_ns; }
+
+TEST(waiting_note, shows_the_outer_wait_again) {
+  {
+    waiting_note const outer(activity::barrier);
+    waiting_note::grows_long();
+    std::uint64_t const since = shown_since();
+    EXPECT_NE(since, 0U);
+    {
+      waiting_note const inner(activity::backpressure, 3);
+      EXPECT_EQ(shown_wait(), activity::backpressure);
+      EXPECT_EQ(diagnostics->waits_for, 3);
+      EXPECT_EQ(shown_since(), 0U);
+    }
+    EXPECT_EQ(shown_wait(), activity::barrier);
+    EXPECT_EQ(diagnostics->waits_for, -1);
+    EXPECT_EQ(shown_since(), since);
+  }
+  EXPECT_EQ(shown_wait(), activity::none);
+  EXPECT_EQ(shown_since(), 0U);
+}
+
+TEST(waiting_note, leaves_nothing_of_threads_whose_waits_overlap) {
+  std::atomic<int> step{0};
+  auto const come_to = [&](int what) {
+    while (step.load() != what) std::this_thread::yield();
+  };
+  std::thread other;
+  {
+    waiting_note const first(activity::wait);
+    waiting_note::grows_long();
+    other = std::thread([&] {
+      waiting_note const second(activity::discharge);
+      waiting_note::grows_long();
+      step = 1;
+      come_to(2);
+    });
+    come_to(1);
+  }
+  step = 2;
+  other.join();
+  EXPECT_EQ(shown_wait(), activity::none);
+  EXPECT_EQ(shown_since(), 0U);
+}
+
+TEST(waiting_note, a_long_wait_shows_again_when_that_of_another_thread_has_ended) {
+  waiting_note const own(activity::wait);
+  std::thread([] { waiting_note const brief(activity::discharge); }).join();
+  waiting_note::grows_long();
+  EXPECT_EQ(shown_wait(), activity::wait);
+  EXPECT_NE(shown_since(), 0U);
 }
 
 // ---- calls ahead of their data
