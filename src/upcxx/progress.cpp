@@ -122,15 +122,17 @@ bool may_poll(thread_state const& t) {
   return false;
 }
 
-/// A look at a handful of words that stay in the cache, for callers that call us over and over.
+/// Has the engine nothing for this thread? A look at a handful of words that stay in the cache; not of those who may not touch it.
+[[gnu::always_inline]] inline bool engine_rests(thread_state const& t) {
+  return !may_poll(t) || engine::quiet();
+}
+
 [[gnu::always_inline]] inline bool nothing_to_do(thread_state const& t) {
-  return !has_tasks(t) && (!may_poll(t) || engine::quiet());
+  return !has_tasks(t) && engine_rests(t);
 }
 
 /// Only tasks wait: one need not go through what looking for messages takes.
-bool only_tasks_wait(thread_state const& t) {
-  return has_tasks(t) && engine::progress_engine::exists() && engine::quiet();
-}
+bool only_tasks_wait(thread_state const& t) { return has_tasks(t) && engine_rests(t); }
 
 [[gnu::noinline]] bool run_all_tasks(thread_state& t) {
   bool ran = false;
@@ -181,7 +183,7 @@ bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
 static inline bool advance_thread(thread_state& t) {
   if (t.in_user_progress) return progress_internal();
   if (has_tasks(t)) return work(t, only_tasks_wait(t));
-  return may_poll(t) && !engine::quiet() && work(t, false);
+  return !engine_rests(t) && work(t, false);
 }
 
 bool progress_user() { return advance_thread(this_thread()); }
