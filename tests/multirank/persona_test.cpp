@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -218,7 +219,7 @@ TEST_F(persona_test, calls_sent_from_calls_run_later) {
   EXPECT_FALSE(nested);
 }
 
-// Checked builds would stop at the end of the persona if it were still to hear of the calls.
+// Checked builds would stop at the end of the persona if it were still to hear of the calls; also in the next test.
 TEST_F(persona_test, calls_whose_futures_are_given_up_end_and_are_forgotten) {
   auto const captured = std::make_shared<int>(1);
   auto given_up_later = std::make_unique<upcxx::promise<int>>();
@@ -237,6 +238,22 @@ TEST_F(persona_test, calls_whose_futures_are_given_up_end_and_are_forgotten) {
     EXPECT_EQ(captured.use_count(), 1);
     upcxx::progress();
     EXPECT_FALSE(at_once.is_ready() || later.is_ready() || no_promise.is_ready());
+  }
+}
+
+TEST_F(persona_test, a_call_whose_function_throws_while_it_is_copied_has_not_begun) {
+  struct refuses_to_be_copied {
+    refuses_to_be_copied() = default;
+    refuses_to_be_copied(refuses_to_be_copied const&) { throw std::bad_alloc(); }
+    int operator()() const { return 1; }
+  };
+  refuses_to_be_copied const function;
+  upcxx::persona asking;
+  {
+    upcxx::persona_scope const scope(asking);
+    EXPECT_THROW(static_cast<void>(upcxx::master_persona().lpc(function)), std::bad_alloc);
+    EXPECT_THROW(upcxx::master_persona().lpc_ff(function), std::bad_alloc);
+    EXPECT_EQ(upcxx::master_persona().lpc([] { return 2; }).wait(), 2);
   }
 }
 

@@ -2,8 +2,8 @@
 
 /// Local procedure calls: callables queued for a persona, with or without a result that travels back.
 
+#include <cstddef>
 #include <memory>
-#include <new>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -67,17 +67,20 @@ struct callable_task final : atl::rt::task {
     run = [](atl::rt::task* t) {
       auto* const self = static_cast<callable_task*>(t);
       static_cast<void>(detail::call_once(self->function));
-      self->~callable_task();
-      atl::fut::deallocate_for<callable_task>(self);
+      delete self;
     };
   }
+
+  // Pooled, and given back where the function throws while it is copied.
+  static void* operator new(std::size_t) { return atl::fut::allocate_for<callable_task>(); }
+  static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<callable_task>(storage); }
 };
 
 /// Queues `function` for `target`.
 template <class F>
 void enqueue_task(atl::rt::persona_state& target, F&& function) {
   using task_type = callable_task<std::decay_t<F>>;
-  atl::rt::enqueue(target, ::new (atl::fut::allocate_for<task_type>()) task_type(std::forward<F>(function)));
+  atl::rt::enqueue(target, new task_type(std::forward<F>(function)));
 }
 
 /// Says why a function cannot be queued for a persona.
@@ -144,13 +147,15 @@ struct lpc_round_trip final : atl::rt::task {
   std::optional<F> function;
   std::optional<values> results;
   atl::rt::persona_state* initiator;
-  void* raw;  ///< promise of the initiator
+  void* raw = nullptr;  ///< promise of the initiator
 
   template <class G>
-  lpc_round_trip(G&& g, atl::rt::persona_state* from, void* promise)
-      : function(std::forward<G>(g)), initiator(from), raw(promise) {
+  lpc_round_trip(G&& g, atl::rt::persona_state* from) : function(std::forward<G>(g)), initiator(from) {
     run = &execute;
   }
+
+  static void* operator new(std::size_t) { return atl::fut::allocate_for<lpc_round_trip>(); }
+  static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<lpc_round_trip>(storage); }
 
   static void execute(atl::rt::task* t) {
     auto* const self = static_cast<lpc_round_trip*>(t);
@@ -213,8 +218,7 @@ struct lpc_round_trip final : atl::rt::task {
     } else {
       cell_release(promise);  // who waits for the future will wait for ever, and is told so
     }
-    self->~lpc_round_trip();
-    atl::fut::deallocate_for<lpc_round_trip>(self);
+    delete self;
   }
   template <class... V>
   static void fulfil(void* promise, std::tuple<V...>& from) {
@@ -238,11 +242,13 @@ auto enqueue_lpc_round_trip(atl::rt::persona_state& target, F&& function) {
                       std::is_move_constructible_v<std::decay_t<result_type>>,
                   "lpc: the result travels back to the caller's persona, so its type must be movable");
     using trip = lpc_round_trip<function_type, result_type>;
-    auto pending = detail::make_pending_for(std::type_identity<typename trip::result::future_type>{});
     atl::rt::persona_state* const me = atl::rt::this_thread().current;
+    // First: where the function throws while it is copied, nothing has happened.
+    auto* const made = new trip(std::forward<F>(function), me);
+    auto pending = detail::make_pending_for(std::type_identity<typename trip::result::future_type>{});
+    made->raw = pending.raw;
     expect_notification(*me);
-    atl::rt::enqueue(target,
-                     ::new (atl::fut::allocate_for<trip>()) trip(std::forward<F>(function), me, pending.raw));
+    atl::rt::enqueue(target, made);
     return std::move(pending.result);
   }
 }
