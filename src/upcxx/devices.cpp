@@ -39,10 +39,11 @@ namespace atl::rt {
 
 using memory::kind_id;
 
+/// Written under the list's lock from when the device is in it: other threads look for the device of a pointer there.
 struct device_state {
   kind_id kind;
   int device;
-  std::uint32_t holders = 0;  ///< guarded by the list's lock
+  std::uint32_t holders = 0;
   bool active = true;
   std::uint16_t segment = 0;  ///< 0: none
   std::uint64_t base = 0;
@@ -63,6 +64,17 @@ device_list& known_devices() {
   return *all;
 }
 
+void forget_segment(device_state& d) noexcept {
+  std::lock_guard const held(known_devices().lock);
+  d.segment = 0;
+  d.allocator.reset();
+}
+
+void deactivate(device_state& d) noexcept {
+  std::lock_guard const held(known_devices().lock);
+  d.active = false;
+}
+
 char const* name_of(unsigned kind) noexcept { return memory::to_string(static_cast<kind_id>(kind)); }
 
 /// `progress`: null for internal level.
@@ -76,8 +88,7 @@ void end_segment(device_state& d, bool (*progress)()) {
     if (copies.streams_used()) progress = &progress_user;
   }
   copies.destroy({engine::job.rank_me, d.segment}, progress);
-  d.segment = 0;
-  d.allocator.reset();
+  forget_segment(d);
 }
 
 void enter(bool (*progress)()) {
@@ -256,7 +267,7 @@ void close_device(device_handle const& device, bool (*progress)(), char const* c
   enter(progress);
   if (!device || !device->active) return;
   end_segment(*device, progress);
-  device->active = false;
+  deactivate(*device);
 }
 
 void check_forgotten(device_state const* device, char const* what) noexcept {
@@ -281,10 +292,11 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
       if (bytes == 0) throw memory::segment_error("a segment of 0 bytes");
       mine = engine::segment_table::here().create(*find_kind(device->kind), device->device, bytes, memory,
                                                   descriptor);
+      std::lock_guard const held(known_devices().lock);
       device->allocator.emplace(mine.base, mine.bytes);
-      device->segment = mine.name.number;
       device->base = mine.base;
       device->bytes = mine.bytes;
+      device->segment = mine.name.number;
       all.active = 1;
     }
   } catch (std::exception const& error) {
@@ -294,10 +306,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
   all = agree(all);
   if (all.failed != 0) {
     if (mine.name.number != 0) engine::device_copies::here().destroy(mine.name, &progress_user);
-    if (device) {
-      device->segment = 0;
-      device->allocator.reset();
-    }
+    if (device) forget_segment(*device);
     if (problem.empty()) problem = format("rank %d could not make its segment", all.failed - 1);
     throw bad_segment_alloc(
         format("rank %d: device segment not made: %s", engine::job.rank_me, problem.c_str()).c_str());
@@ -321,7 +330,7 @@ void close_segment(device_handle const& device, std::uint16_t segment, bool with
   enter(progress);
   if (!segment_active(device.get(), segment)) return;
   end_segment(*device, progress);
-  if (with_device) device->active = false;
+  if (with_device) deactivate(*device);
 }
 
 bool segment_active(device_state const* device, std::uint16_t segment) noexcept {

@@ -52,6 +52,29 @@ TEST_F(stream_threads_test, reductions_are_called_beside_the_thread_that_has_the
   sums.destroy();
 }
 
+/// Whoever looks for the device of a pointer looks at all that were opened before it, too.
+TEST_F(stream_threads_test, devices_are_looked_for_while_segments_of_another_one_come_and_go) {
+  using gpu = upcxx::gpu_default_device;
+  gpu other(gpu_.device_id());
+  gpu asked_for(gpu_.device_id());
+  upcxx::device_allocator<gpu> memory(asked_for, mib);
+  auto const word = memory.allocate<int>(1);
+  std::atomic<int> looks{0};
+  std::atomic<bool> over{false};
+  std::thread asks([&] {
+    for (; !over; ++looks) EXPECT_EQ(memory.device_id(word), gpu_.device_id());
+  });
+  for (int i = 0; i < 10; ++i) {
+    upcxx::device_allocator<gpu> comes_and_goes(other, mib);
+    for (int const before = looks; looks == before;) std::this_thread::yield();
+    comes_and_goes.destroy();
+  }
+  over = true;
+  asks.join();
+  other.destroy();
+  asked_for.destroy();
+}
+
 /// What a launch does first, over the fake driver alone, since simulated devices keep no copies back.
 TEST_F(stream_threads_test, a_launch_by_another_thread_comes_after_what_is_gathered) {
   fake_cuda::control const* const fake = fake_driver();
