@@ -116,7 +116,7 @@ inline persona_scope& default_persona_scope() {
 }
 
 /// Takes the master persona off the stack of the thread that called `init`, so that another thread may take
-/// it with a `persona_scope`.
+/// it with a `persona_scope`. A thread that is not the process's first one calls this, or `finalize`, before it ends.
 inline void liberate_master_persona() { atl::rt::liberate_master(); }
 
 }  // namespace upcxx::inline UPCXX_MODE

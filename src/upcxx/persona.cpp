@@ -1,6 +1,7 @@
 // Threads, persona stacks and queues.
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -36,9 +37,15 @@ std::string lost_with(persona_state const& persona) {
                 persona.expected == 1 ? "" : "s");
 }
 
-/// Checked builds. The thread with the master persona ends with the process, about which others speak.
+/// Checked builds. With its main thread the process ends, about which others speak.
 void check_thread_end(thread_state const& t) noexcept {
-  if (!ends_checked.load(std::memory_order_relaxed) || t.holds_master) return;
+  bool const main_thread = ::gettid() == ::getpid();
+  if (!ends_checked.load(std::memory_order_relaxed) || (t.holds_master && main_thread)) return;
+  if (on_stack(t, &master_scope)) {
+    check_failed(
+        "init: the thread that called it ends while the library is in use, and nobody can take the master persona "
+        "from it then; call liberate_master_persona() on it before, or finalize()");
+  }
   if (t.top != &t.bottom) {
     check_failed("persona_scope: a thread ends while a persona_scope of it is alive; end the scope before");
   }

@@ -346,6 +346,11 @@ constexpr mistake mistakes[] = {
      }},
     {"thread_with_work", [] { std::thread([] { upcxx::default_persona().lpc_ff([] {}); }).join(); }},
     {"thread_with_operation", [] { std::thread([] { (void)upcxx::master_persona().lpc([] {}); }).join(); }},
+    {"thread_with_master",
+     [] {
+       upcxx::finalize();
+       std::thread([] { upcxx::init(); }).join();
+     }},
     {"liberate_twice",
      [] {
        upcxx::liberate_master_persona();

@@ -80,6 +80,7 @@ CASES = [
     ("persona_with_operation", 1, r"persona: it ends .*2 operations under way that would notify it"),
     ("thread_with_work", 1, r"-persona: a thread ends, and its default persona with it, with work in its queue"),
     ("thread_with_operation", 1, r"-persona: a thread ends, .* with 1 operation under way"),
+    ("thread_with_master", 1, r"-init: the thread that called it ends .*liberate_master_persona\(\)"),
     ("liberate_twice", 1, r"liberate_master_persona: call it on the thread that called init, once"),
     ("team_after_finalize", 2, r"team::destroy: called before upcxx::init or after upcxx::finalize"),
     ("domain_after_finalize", 2, r"atomic_domain::destroy: called before upcxx::init or after upcxx::finalize"),
