@@ -73,9 +73,12 @@ device_copies::~device_copies() {
   engine_.announced_sink = nullptr;
 }
 
-/// Hands the news on; false if that must be tried again, else the transfer is gone.
+/// Hands the news on, and the transfer is gone; false if that must be tried again, in progress.
 bool device_copies::deliver(transfer* t) noexcept {
-  if (!t->completion->arrived(t->completion)) return false;
+  if (!t->completion->arrived(t->completion)) {
+    undelivered_.push_back(t);
+    return false;
+  }
   engine_.open.add_owed(-1);
   count(-1);
   return true;
@@ -84,8 +87,7 @@ bool device_copies::deliver(transfer* t) noexcept {
 void device_copies::landed(memory::copy_record* record) noexcept {
   auto* const t = static_cast<transfer*>(record);
   t->use_segments(-1);
-  device_copies& all = here();
-  if (!all.deliver(t)) all.undelivered_.push_back(t);
+  here().deliver(t);
 }
 
 memory::copy_record* device_copies::begin(copy_completion* completion, segment* target, segment* source) {
@@ -121,7 +123,7 @@ void device_copies::reached(memory::copy_record* record) noexcept {
   device_copies& all = here();
   all.count_reports(-1);
   all.segments_.note_passed(t->until.stream, t->until.when);
-  if (!all.deliver(t)) all.undelivered_.push_back(t);
+  all.deliver(t);
 }
 
 void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
@@ -194,11 +196,7 @@ bool device_copies::advance() {
   if (staged_.retry()) moved = true;
   if (network_ != nullptr && network_->advance()) moved = true;
   for (transfer* t : std::exchange(undelivered_, {})) {
-    if (deliver(t)) {
-      moved = true;
-    } else {
-      undelivered_.push_back(t);
-    }
+    if (deliver(t)) moved = true;
   }
   if (segments_.poll()) moved = true;
   if (streams_need_polls_) watch_streams();
