@@ -183,10 +183,11 @@ void endpoint::cancel(outgoing& out) noexcept {
       arena::hand_back(out.begin);
       return;
     case storage::privately:
-    case storage::network:
-    case storage::in_network:
       memory_.give_sent(out.begin, out.capacity);
       return;
+    case storage::network:
+    case storage::in_network:
+      return;  // never here: the network gives them back
   }
 }
 

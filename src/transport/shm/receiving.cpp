@@ -211,10 +211,11 @@ void endpoint::return_room(message* arrived) noexcept {
       held_in_place_.fetch_sub(1, std::memory_order_relaxed);
       break;
     case storage::privately:
-    case storage::network:
-    case storage::in_network:
       memory_.give_arrival(arrived->base, arrived->bytes);
       break;
+    case storage::network:
+    case storage::in_network:
+      break;  // outgoing messages only
   }
 }
 
