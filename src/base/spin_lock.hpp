@@ -9,6 +9,32 @@
 
 namespace atl {
 
+/// Short critical sections that any thread may enter, once.
+class spin_lock {
+ public:
+  void lock() noexcept {
+    // Acquire pairs with the release of the previous holder.
+    if (locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+      wait();
+  }
+  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
+
+ private:
+  void wait() noexcept {
+    std::uint32_t tries = 0;
+    do {
+      while (locked_.load(std::memory_order_relaxed)) {
+        if (++tries % 128 == 0) {
+          sched_yield();  // the holder may wait for this core
+        } else {
+          cpu_pause();
+        }
+      }
+    } while (locked_.exchange(true, std::memory_order_acquire));
+  }
+  std::atomic<bool> locked_{false};
+};
+
 /// Short critical sections, re-entrant for the owning thread. Who takes it again and again by try_lock_in_turn() shares it with those
 /// who wait in lock(), also where it is let go for a moment only.
 class recursive_spin_lock {

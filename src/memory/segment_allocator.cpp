@@ -6,15 +6,12 @@
 
 #include "memory/segment_allocator.hpp"
 
-#include <sched.h>
-
 #include <bit>
 #include <new>
 #include <utility>
 
 #include <atoll/base/round_up.hpp>
 
-#include "base/pause.hpp"
 #include "memory/host/reservation.hpp"
 
 namespace atl::memory {
@@ -60,27 +57,17 @@ constexpr std::uint64_t usable_capacity(std::uint64_t first, std::uint64_t capac
 /// Holds the lock if the allocator needs one. Sections are tens of nanoseconds, so waiting spins at first.
 class segment_allocator::guard {
  public:
-  explicit guard(segment_allocator const& of) noexcept : lock_(of.lock_needed_ ? &of.locked_ : nullptr) {
-    if (lock_ == nullptr) return;
-    // Acquire pairs with the release of the previous holder.
-    for (unsigned tries = 1; lock_->exchange(true, std::memory_order_acquire); ++tries) {
-      while (lock_->load(std::memory_order_relaxed)) {
-        if (++tries % 128 == 0) {
-          sched_yield();  // the holder may wait for this core
-        } else {
-          cpu_pause();
-        }
-      }
-    }
+  explicit guard(segment_allocator const& of) noexcept : lock_(of.lock_needed_ ? &of.lock_ : nullptr) {
+    if (lock_ != nullptr) lock_->lock();
   }
   guard(guard const&) = delete;
   guard& operator=(guard const&) = delete;
   ~guard() {
-    if (lock_ != nullptr) lock_->store(false, std::memory_order_release);
+    if (lock_ != nullptr) lock_->unlock();
   }
 
  private:
-  std::atomic<bool>* lock_;
+  spin_lock* lock_;
 };
 
 segment_allocator::segment_allocator(std::uint64_t first, std::uint64_t capacity, locking mode,

@@ -3,12 +3,12 @@
 /// The allocator of shared heaps and device segments. Its records lie outside the memory that it hands out.
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "base/spin_lock.hpp"
 #include "memory/block_allocator.hpp"
 
 namespace atl::memory {
@@ -99,7 +99,7 @@ class segment_allocator {
   std::uint64_t live_ = 0;
   bool lock_needed_;
   bool slabs_wanted_;
-  mutable std::atomic<bool> locked_{false};
+  mutable spin_lock lock_;
   std::array<index, classes> with_room_;  ///< slab lists
   std::array<index, classes> empty_;      ///< one unused slab kept of each class, or none
   std::vector<slab> slabs_;

@@ -2,10 +2,9 @@
 
 #include <bit>
 #include <cstdlib>
+#include <mutex>
 
 #include <atoll/base/round_up.hpp>
-
-#include "base/pause.hpp"
 
 namespace atl::transport {
 namespace {
@@ -20,19 +19,6 @@ std::size_t room_for(std::size_t bytes) {
 
 }  // namespace
 
-class buffer_cache::guard {
- public:
-  explicit guard(std::atomic<bool>& lock) : lock_(lock) {
-    while (lock_.exchange(true, std::memory_order_acquire)) cpu_pause();
-  }
-  ~guard() { lock_.store(false, std::memory_order_release); }
-  guard(guard const&) = delete;
-  guard& operator=(guard const&) = delete;
-
- private:
-  std::atomic<bool>& lock_;
-};
-
 buffer_cache::~buffer_cache() {
   for (std::size_t i = 0; i < count_; ++i) std::free(kept_[i].buffer);
 }
@@ -46,7 +32,7 @@ std::byte* buffer_cache::take(std::size_t bytes, std::size_t alignment) noexcept
     return static_cast<std::byte*>(std::aligned_alloc(alignment, align_up(room, alignment)));
   }
   {
-    guard const held(locked_);
+    std::lock_guard const held(lock_);
     for (std::size_t i = count_; i-- > 0;) {
       if (kept_[i].room < room || kept_[i].room > 2 * room) continue;
       std::byte* const found = kept_[i].buffer;
@@ -62,7 +48,7 @@ void buffer_cache::give(std::byte* buffer, std::size_t bytes) noexcept {
   if (bytes >= smallest_kept) {
     // The buffer may be larger, if its message turned out shorter; so much is certain.
     std::size_t const room = room_for(bytes);
-    guard const held(locked_);
+    std::lock_guard const held(lock_);
     if (count_ < slots && kept_bytes_ + room <= most_kept) {
       kept_[count_++] = {buffer, room};
       kept_bytes_ += room;

@@ -3,8 +3,9 @@
 /// Large private buffers for messages, kept for reuse: fresh ones cost a page fault every 4 KiB, which takes
 /// longer than copying the message. Any thread may take and give.
 
-#include <atomic>
 #include <cstddef>
+
+#include "base/spin_lock.hpp"
 
 namespace atl::transport {
 
@@ -29,8 +30,7 @@ class buffer_cache {
   static constexpr std::size_t most_kept = std::size_t{64} << 20;
   static constexpr std::size_t smallest_kept = std::size_t{64} << 10;
 
-  class guard;
-  std::atomic<bool> locked_{false};
+  spin_lock lock_;
   entry kept_[slots] = {};
   std::size_t count_ = 0;
   std::size_t kept_bytes_ = 0;

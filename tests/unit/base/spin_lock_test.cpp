@@ -30,15 +30,19 @@ TEST(recursive_spin_lock, owner_enters_again_others_do_not) {
   EXPECT_TRUE(free_for_others());
 }
 
-TEST(recursive_spin_lock, excludes_threads) {
-  recursive_spin_lock lock;
+template <class Lock>
+class any_spin_lock : public testing::Test {};
+using spin_locks = testing::Types<spin_lock, recursive_spin_lock>;
+TYPED_TEST_SUITE(any_spin_lock, spin_locks);
+
+TYPED_TEST(any_spin_lock, excludes_threads) {
+  TypeParam lock;
   int counter = 0;  // plain: ThreadSanitizer and the sum tell
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5000; ++i) {
-        std::lock_guard const outer(lock);
-        std::lock_guard const inner(lock);
+        std::lock_guard const held(lock);
         ++counter;
       }
     });
