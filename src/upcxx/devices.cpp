@@ -46,6 +46,7 @@ struct device_state {
   std::uint32_t holders = 0;
   bool active = true;
   std::uint16_t segment = 0;  ///< 0: none
+  bool programs = false;      ///< the segment's memory is the program's, which knows what of it is in use
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
   std::optional<memory::segment_allocator> allocator;
@@ -294,6 +295,7 @@ std::uint16_t open_segment(device_handle const& device, std::size_t bytes, void*
                                                   descriptor);
       std::lock_guard const held(known_devices().lock);
       device->allocator.emplace(mine.base, mine.bytes);
+      device->programs = memory != nullptr;
       device->base = mine.base;
       device->bytes = mine.bytes;
       device->segment = mine.name.number;
@@ -389,7 +391,11 @@ bool is_live_device_range(std::uint64_t owner, std::uint64_t address, std::size_
   auto const d = find_own(owner);
   if (!d) return false;
   // No elements may begin where an allocation ends.
-  return bytes == 0 ? address - d->base <= d->bytes : allocator_of(*d).covers(address, bytes);
+  if (bytes == 0 || d->programs) {
+    std::uint64_t const place = address - d->base;
+    return place <= d->bytes && bytes <= d->bytes - place;
+  }
+  return allocator_of(*d).covers(address, bytes);
 }
 
 void reset_devices() noexcept {

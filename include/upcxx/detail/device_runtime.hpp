@@ -93,7 +93,8 @@ ATOLL_EXPORT std::size_t segment_used(device_state const* device, std::uint16_t 
 
 /// Device of a pointer into memory of this process; ends the job if it is none.
 ATOLL_EXPORT int device_of_pointer(std::uint64_t owner, std::uint64_t address);
-/// False if [address, +bytes) is device memory of this process, but not in one live allocation.
+/// False if [address, +bytes) is device memory of this process, but not in one live allocation; of memory
+/// that the program gave, if it leaves the segment.
 ATOLL_EXPORT bool is_live_device_range(std::uint64_t owner, std::uint64_t address,
                                        std::size_t bytes) noexcept;
 

@@ -309,6 +309,30 @@ TEST_F(device_test, memory_of_the_program_serves_as_a_segment_in_both_orders_of_
   munmap(memory, 2 * page);
 }
 
+TEST_F(device_test, memory_of_the_program_is_copied_without_an_allocation) {
+  if (!simulated()) GTEST_SKIP() << "the host's memory is no device's";
+  auto const page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  auto* const memory =
+      static_cast<int*>(mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::ptrdiff_t const last = static_cast<std::ptrdiff_t>(page / sizeof(int)) - 2;
+  cuda_device device(0);
+  cuda_allocator allocator(device, page, memory);
+  int const values[] = {me, me + 1};
+  for (std::ptrdiff_t const at : {std::ptrdiff_t{3}, last}) {
+    auto const p = allocator.to_global_ptr(memory + at);
+    EXPECT_EQ(cuda_allocator::local(p), memory + at);
+    upcxx::copy(values, p, 2).wait();
+    int back[2] = {-1, -1};
+    upcxx::copy(p, back, 2).wait();
+    EXPECT_EQ(back[0], me);
+    EXPECT_EQ(back[1], me + 1);
+  }
+  device.destroy();
+  EXPECT_EQ(memory[3], me);
+  EXPECT_EQ(memory[last + 1], me + 1);
+  munmap(memory, page);
+}
+
 TEST_F(device_test, segments_come_and_go_without_leaving_anything) {
   std::size_t before = 0;
   for (int round = 0; round < 20; ++round) {
