@@ -16,6 +16,7 @@
 #include <atoll/base/round_up.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
+#include <atoll/engine/token.hpp>
 
 #include "base/bell_events.hpp"
 #include "base/doorbell.hpp"
@@ -313,6 +314,8 @@ void start(bool threaded) {
   add_first_teams(w.teams, place, place.ranks_of_host(), flat);
   world = fresh.release();
   open_heap();
+  // Handlers of this library run under the engine's lock, where nothing may wait for the loader: its module is in use from the start.
+  static_cast<void>(token_of(reinterpret_cast<void const*>(&publish_module_names)));
   publish_module_names(&w.host.own_page().modules);
   w.host.own_page().own_address = reinterpret_cast<std::uintptr_t>(&w.host.own_page());
   // Nobody sends before everybody can receive: this is also the barrier.

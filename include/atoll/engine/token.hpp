@@ -6,6 +6,9 @@
 /// name mixed in, so that copies of a library differ) and 32 bits of offset inside the module. It needs no
 /// registration and no per-peer state, so shared libraries,
 /// position independence and address randomisation just work.
+///
+/// A library stays loaded, whoever closes it, once a token of one of its functions was made or resolved in the
+/// process. Others may be unloaded, and something else may take their places.
 
 #include <atomic>
 #include <cstdint>
@@ -18,10 +21,6 @@ using function_token = std::uint64_t;
 
 /// Token of a function of any module loaded in this process. Stops with a message if no module contains it.
 ATOLL_EXPORT function_token token_of(void const* function);
-
-/// The same, and notices that modules were unloaded since the last look. For functions asked for the first
-/// time: code of a module that took the place of an unloaded one passes here before anything else.
-ATOLL_EXPORT ATOLL_COLD function_token first_token_of(void const* function);
 
 /// Address of a token's function in this process. Loads nothing; stops with a message that names the module's
 /// hash if that module is not loaded here.
@@ -39,7 +38,7 @@ struct token_cache {
   static function_token get() {
     function_token token = value.load(std::memory_order_relaxed);
     if (token == 0) [[unlikely]] {
-      token = first_token_of(reinterpret_cast<void const*>(Function));
+      token = token_of(reinterpret_cast<void const*>(Function));
       value.store(token, std::memory_order_relaxed);
     }
     return token;

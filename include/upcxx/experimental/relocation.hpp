@@ -34,7 +34,7 @@ namespace upcxx::inline UPCXX_MODE::experimental::relocation {
 template <typename Function>
 void verify_segment(Function* function) {
   auto const mine =
-      static_cast<std::uint32_t>(atl::engine::first_token_of(reinterpret_cast<void const*>(function)) >> 32);
+      static_cast<std::uint32_t>(atl::engine::token_of(reinterpret_cast<void const*>(function)) >> 32);
   std::uint32_t const extremes[2] = {mine, ~mine};
   std::uint32_t most[2];
   reduce_all(extremes, most, 2, op_fast_max).wait();

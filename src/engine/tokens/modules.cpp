@@ -1,9 +1,13 @@
 // A table of loaded modules, searched by address for tokens of functions and by hash for functions of tokens,
 // is made again when a look-up misses, so dlopen needs no announcement. The table is immutable once published:
 // readers take a pointer, writers replace it under a mutex; old tables are kept (there are few).
+//
+// Libraries may be unloaded, and others take their places, until one of their functions has a token. Then they
+// stay, so that nobody who remembers a token or a place of theirs has to look whether it still holds.
 
 #include "engine/tokens/modules.hpp"
 
+#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -42,7 +46,7 @@ bool read_notes(dl_phdr_info const& info, ElfW(Phdr) const& segment, module& int
   os::find_note(at, segment.p_memsz, segment.p_align,
                 [&](std::string_view name, std::uint32_t type, std::string_view content) {
                   if (name == "GNU" && type == NT_GNU_BUILD_ID && !identified) {
-                    into.hash = fnv(into.hash, content.data(), content.size());
+                    into.content = fnv(into.content, content.data(), content.size());
                     identified = true;
                   } else if (name == os::facts_note_name && type == os::facts_note_type) {
                     into.modes = format("threadmode %s, codemode %s",
@@ -54,12 +58,8 @@ bool read_notes(dl_phdr_info const& info, ElfW(Phdr) const& segment, module& int
   return identified;
 }
 
-/// Modules that had been unloaded, ever, when the table was made.
-std::atomic<unsigned long long> unloads{0};
-
 int collect(dl_phdr_info* info, std::size_t, void* out) {
-  unloads.store(info->dlpi_subs, std::memory_order_relaxed);
-  module m{~std::uintptr_t{0}, 0, fnv_start, info->dlpi_name, {}};
+  module m{~std::uintptr_t{0}, 0, fnv_start, 0, info->dlpi_name, false, {}};
   bool identified = false;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     ElfW(Phdr) const& segment = info->dlpi_phdr[i];
@@ -74,8 +74,8 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
     for (int i = 0; i < info->dlpi_phnum; ++i) {
       ElfW(Phdr) const& segment = info->dlpi_phdr[i];
       if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && (segment.p_flags & PF_R) != 0) {
-        m.hash =
-            fnv(m.hash, reinterpret_cast<void const*>(info->dlpi_addr + segment.p_vaddr), segment.p_filesz);
+        m.content = fnv(m.content, reinterpret_cast<void const*>(info->dlpi_addr + segment.p_vaddr),
+                        segment.p_filesz);
       }
     }
   }
@@ -83,7 +83,8 @@ int collect(dl_phdr_info* info, std::size_t, void* out) {
   // empty for the program itself.
   std::size_t const folder = m.name.rfind('/');
   std::size_t const name_begin = folder == std::string::npos ? 0 : folder + 1;
-  m.hash = fnv(m.hash, m.name.data() + name_begin, m.name.size() - name_begin);
+  m.hash = fnv(m.content, m.name.data() + name_begin, m.name.size() - name_begin);
+  m.stays = m.name.empty();
   if (m.begin < m.end) static_cast<module_table*>(out)->push_back(std::move(m));
   return 0;
 }
@@ -110,6 +111,7 @@ void name_apart(module_table const* published, module_table& fresh) {
   for (module& m : fresh) {
     if (module const* const old = known(m)) {
       m.hash = old->hash;
+      m.stays = old->stays;
     } else {
       newcomers.push_back(&m);
     }
@@ -159,6 +161,13 @@ void publish_names(module_table const& modules) {
   names.count.store(count, std::memory_order_release);
 }
 
+/// With the table's mutex held.
+module_table const& publish(std::unique_ptr<module_table const> fresh) {
+  newest_modules.store(fresh.get(), std::memory_order_release);
+  all_tables().push_back(std::move(fresh));
+  return *all_tables().back();
+}
+
 }  // namespace
 
 module_table const& look_for_modules() {
@@ -168,21 +177,20 @@ module_table const& look_for_modules() {
   std::sort(fresh->begin(), fresh->end(), [](module const& a, module const& b) { return a.begin < b.begin; });
   check_modes(*fresh);
   name_apart(newest_modules.load(std::memory_order_relaxed), *fresh);
-  newest_modules.store(fresh.get(), std::memory_order_release);
   publish_names(*fresh);
-  all_tables().push_back(std::move(fresh));
-  return *all_tables().back();
+  return publish(std::move(fresh));
 }
 
-bool modules_were_unloaded() {
-  unsigned long long now = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* out) {
-        *static_cast<unsigned long long*>(out) = info->dlpi_subs;
-        return 1;  // the first says it all
-      },
-      &now);
-  return now != unloads.load(std::memory_order_relaxed);
+module_table const& keep_loaded(loaded_module const& module) {
+  // Not under the mutex: who loads a library holds the loader's lock, and its constructors may ask for tokens.
+  void* const handle = dlopen(module.name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle != nullptr) dlclose(handle);  // which unloads nothing any more
+  std::lock_guard const lock(table_mutex);
+  auto fresh = std::make_unique<module_table>(*newest_modules.load(std::memory_order_relaxed));
+  for (loaded_module& each : *fresh) {
+    if (each.begin == module.begin && each.hash == module.hash) each.stays = true;
+  }
+  return publish(std::move(fresh));
 }
 
 loaded_module const* find_address(module_table const& modules, std::uintptr_t address) noexcept {

@@ -14,9 +14,11 @@ namespace atl::engine {
 struct loaded_module {
   std::uintptr_t begin = 0;  ///< first mapped byte
   std::uintptr_t end = 0;
-  std::uint32_t hash = 0;  ///< the upper half of its functions' tokens
-  std::string name;        ///< path; empty for the program itself
-  std::string modes{};     ///< that its files were compiled in; empty if without the library's headers
+  std::uint32_t content = 0;  ///< hash of its build id, or of its code
+  std::uint32_t hash = 0;     ///< the upper half of its functions' tokens
+  std::string name;           ///< path; empty for the program itself
+  bool stays = false;         ///< is never unloaded, so tokens of its functions may be remembered
+  std::string modes{};        ///< that its files were compiled in; empty if without the library's headers
 };
 
 /// Ordered by address. Immutable: readers keep plain pointers to tables, which live as long as the process.
@@ -27,8 +29,9 @@ extern std::atomic<module_table const*> newest_modules;
 inline module_table const* known_modules() noexcept { return newest_modules.load(std::memory_order_acquire); }
 /// Looks what is loaded now. Stops the job when modules of different modes are.
 module_table const& look_for_modules();
-/// Have modules been unloaded since the table was made? Others may lie in their place.
-bool modules_were_unloaded();
+/// Has the loader keep a module until the process ends, and returns a table that says so. Waits for threads that
+/// are loading libraries. Quietly does nothing for what the loader does not find by its name.
+module_table const& keep_loaded(loaded_module const& module);
 
 /// Null if there is none.
 loaded_module const* find_address(module_table const& modules, std::uintptr_t address) noexcept;

@@ -20,18 +20,23 @@ thread_local constinit struct {
   std::uintptr_t begin = 0;
 } last_resolved;
 
-}  // namespace
-
-function_token first_token_of(void const* function) {
-  if (modules_were_unloaded()) look_for_modules();
-  return token_of(function);
+/// The module that `find` finds in a table, or null. At its first use, others may lie in the places of the table; from then on it stays.
+template <class Find>
+loaded_module const* find_module(Find find) {
+  module_table const* const modules = known_modules();
+  loaded_module const* const known = modules != nullptr ? find(*modules) : nullptr;
+  if (known != nullptr && known->stays) [[likely]]
+    return known;
+  loaded_module const* const found = find(look_for_modules());
+  return found == nullptr || found->stays ? found : find(keep_loaded(*found));
 }
+
+}  // namespace
 
 function_token token_of(void const* function) {
   auto const address = reinterpret_cast<std::uintptr_t>(function);
-  module_table const* modules = known_modules();
-  loaded_module const* m = modules != nullptr ? find_address(*modules, address) : nullptr;
-  if (m == nullptr) m = find_address(look_for_modules(), address);
+  loaded_module const* const m =
+      find_module([=](module_table const& modules) { return find_address(modules, address); });
   if (m == nullptr)
     check_failed("rpc: the function at %p belongs to no loaded module; it cannot be called remotely",
                  function);
@@ -64,9 +69,8 @@ namespace {
 [[gnu::noinline]] void* resolve_anew(function_token token, std::int32_t source) {
   auto const hash = static_cast<std::uint32_t>(token >> 32);
   auto const offset = static_cast<std::uint32_t>(token);
-  module_table const* modules = known_modules();
-  loaded_module const* m = modules != nullptr ? find_hash(*modules, hash) : nullptr;
-  if (m == nullptr) m = find_hash(look_for_modules(), hash);
+  loaded_module const* const m =
+      find_module([=](module_table const& modules) { return find_hash(modules, hash); });
   if (m == nullptr) {
     std::string loaded;
     for (loaded_module const& known : *known_modules()) {

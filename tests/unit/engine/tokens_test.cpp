@@ -11,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/tokens/modules.hpp"
+
 namespace atl::engine {
 namespace {
 
@@ -22,6 +24,13 @@ void const* address_of(Function* f) {
   return reinterpret_cast<void const*>(f);
 }
 
+/// The token that a function would have, without a use of it.
+function_token look_at(void const* function) {
+  auto const address = reinterpret_cast<std::uintptr_t>(function);
+  loaded_module const* const m = find_address(look_for_modules(), address);
+  return m == nullptr ? 0 : (function_token{m->hash} << 32) | (address - m->begin);
+}
+
 /// A folder with copies of the test's module, gone at the end.
 class module_copies {
  public:
@@ -30,7 +39,7 @@ class module_copies {
     folder_ = mkdtemp(name);
   }
   ~module_copies() {
-    for (void* const handle : handles_) dlclose(handle);
+    close_all();
     std::filesystem::remove_all(folder_);
   }
   /// Loads a copy under a path below the folder; the address of its function.
@@ -38,10 +47,18 @@ class module_copies {
     std::filesystem::path const file = folder_ / path;
     std::filesystem::create_directories(file.parent_path());
     std::filesystem::copy_file(TOKEN_MODULE, file);
-    void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    return load_again(path);
+  }
+  /// The file that is there.
+  void* load_again(std::string const& path) {
+    void* const handle = dlopen((folder_ / path).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) throw std::runtime_error(dlerror());
     handles_.push_back(handle);
     return dlsym(handle, "module_answer");
+  }
+  void close_all() {
+    for (void* const handle : handles_) dlclose(handle);
+    handles_.clear();
   }
 
  private:
@@ -70,7 +87,7 @@ TEST(tokens, find_modules_loaded_later) {
   (void)token_of(address_of(&local_function));  // a table exists
   module_copies copies;
   void* const f = copies.load("later.so");
-  function_token const t = first_token_of(f);
+  function_token const t = token_of(f);
   EXPECT_EQ(resolve(t), f);
   EXPECT_NE(t >> 32, token_of(address_of(&local_function)) >> 32);
 }
@@ -80,7 +97,7 @@ TEST(tokens, tell_copies_of_a_library_apart) {
   void* const one = copies.load("one.so");
   void* const two = copies.load("two.so");
   void* const same_name = copies.load("elsewhere/two.so");
-  function_token const a = first_token_of(one);
+  function_token const a = token_of(one);
   function_token const b = token_of(two);
   function_token const c = token_of(same_name);
   EXPECT_NE(a, b);
@@ -94,7 +111,7 @@ TEST(tokens, tell_copies_of_a_library_apart) {
 TEST(tokens, stay_valid_when_a_copy_is_loaded_later) {
   module_copies copies;
   void* const one = copies.load("a/same.so");
-  function_token const before = first_token_of(one);
+  function_token const before = token_of(one);
   void* const two = copies.load("b/same.so");
   EXPECT_NE(token_of(two), before);
   EXPECT_EQ(token_of(one), before);
@@ -103,40 +120,54 @@ TEST(tokens, stay_valid_when_a_copy_is_loaded_later) {
 
 TEST(tokens, do_not_depend_on_what_else_is_loaded_or_where) {
   // The same file at another address, in a table with other modules: the hash of a name must not change.
+  static int rounds = 0;  // of the test, each of which leaves its library loaded
+  std::string const name = "x" + std::to_string(rounds++) + ".so";
   function_token first = 0;
   {
     module_copies copies;
-    first = first_token_of(copies.load("x.so"));
+    first = look_at(copies.load(name));
   }
   module_copies copies;
   (void)copies.load("y.so");
   (void)copies.load("z.so");
-  EXPECT_EQ(first_token_of(copies.load("x.so")), first);
+  EXPECT_EQ(token_of(copies.load(name)), first);
 }
 
-TEST(tokens, notice_that_another_module_took_the_place_of_an_unloaded_one) {
-  function_token old = 0;
-  {
-    module_copies copies;
-    void* const f = copies.load("old.so");
-    old = first_token_of(f);
-    EXPECT_EQ(resolve(old), f);
-  }
+TEST(tokens, hold_for_libraries_that_are_closed_and_opened_again) {
   module_copies copies;
+  std::string const names[] = {"first.so", "second.so"};
+  function_token tokens[2];
+  for (int i = 0; i < 2; ++i) {
+    void* const f = copies.load(names[i]);
+    tokens[i] = look_at(f);
+    EXPECT_EQ(resolve(tokens[i]), f);  // as the target of a call, which asks for no token itself
+  }
+  copies.close_all();
+  for (int i : {1, 0}) {
+    void* const f = copies.load_again(names[i]);
+    EXPECT_EQ(resolve(tokens[i]), f) << names[i];
+    EXPECT_EQ(token_of(f), tokens[i]) << names[i];
+  }
+}
+
+TEST(tokens, notice_what_took_the_place_of_a_library_that_was_never_used) {
+  module_copies copies;
+  function_token const old = look_at(copies.load("old.so"));
+  copies.close_all();
   void* const f = copies.load("new.so");
-  function_token const fresh = first_token_of(f);
+  void* const moved = copies.load_again("old.so");
+  EXPECT_EQ(resolve(old), moved);
+  function_token const fresh = token_of(f);
   EXPECT_NE(fresh, old);
   EXPECT_EQ(resolve(fresh), f);
-  void* const again = copies.load("old.so");
-  EXPECT_EQ(first_token_of(again), old);
-  EXPECT_EQ(resolve(old), again);
+  EXPECT_EQ(token_of(moved), old);
 }
 
 TEST(tokens, may_be_looked_up_by_many_threads) {
   module_copies copies;
   std::vector<void*> functions;
   for (int i = 0; i < 4; ++i) functions.push_back(copies.load(std::to_string(i) + ".so"));
-  (void)first_token_of(functions[0]);
+  (void)token_of(functions[0]);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
