@@ -98,12 +98,13 @@ std::vector<std::unique_ptr<module_table const>>& all_tables() {
 }
 
 /// Copies of one library under one file name get one hash from collect(); their paths tell them apart. A
-/// module keeps the hash that it was published with: its tokens are known already.
+/// module keeps the hash that it was published with: its tokens are known already. Another build of it in the
+/// same place is another module.
 void name_apart(module_table const* published, module_table& fresh) {
   auto const known = [&](module const& m) -> module const* {
     if (published == nullptr) return nullptr;
     auto const found = std::find_if(published->begin(), published->end(), [&](module const& old) {
-      return old.begin == m.begin && old.end == m.end && old.name == m.name;
+      return old.begin == m.begin && old.end == m.end && old.content == m.content && old.name == m.name;
     });
     return found == published->end() ? nullptr : &*found;
   };

@@ -1,10 +1,10 @@
-// A library that the token test loads, also as several copies.
+// A library that the token test loads, also as several copies and in two builds.
 
 extern "C" [[gnu::visibility("default")]] int module_answer(int x);
 extern "C" [[gnu::visibility("default")]] int* module_state();
 
 namespace {
-int state = 0;
+int state = FIRST_STATE;
 }
 
 int module_answer(int x) { return x + ++state; }

@@ -43,10 +43,11 @@ class module_copies {
     std::filesystem::remove_all(folder_);
   }
   /// Loads a copy under a path below the folder; the address of its function.
-  void* load(std::string const& path) {
+  void* load(std::string const& path, char const* build = TOKEN_MODULE) {
     std::filesystem::path const file = folder_ / path;
     std::filesystem::create_directories(file.parent_path());
-    std::filesystem::copy_file(TOKEN_MODULE, file);
+    std::filesystem::remove(file);
+    std::filesystem::copy_file(build, file);
     return load_again(path);
   }
   /// The file that is there.
@@ -161,6 +162,15 @@ TEST(tokens, notice_what_took_the_place_of_a_library_that_was_never_used) {
   EXPECT_NE(fresh, old);
   EXPECT_EQ(resolve(fresh), f);
   EXPECT_EQ(token_of(moved), old);
+}
+
+TEST(tokens, tell_builds_of_a_library_apart) {
+  module_copies copies;
+  function_token const old = look_at(copies.load("plugin.so"));
+  copies.close_all();
+  void* const f = copies.load("plugin.so", OTHER_BUILD);
+  EXPECT_NE(token_of(f), old);
+  EXPECT_EQ(reinterpret_cast<int (*)(int)>(resolve(token_of(f)))(40), 43) << "not the other build";
 }
 
 TEST(tokens, may_be_looked_up_by_many_threads) {
