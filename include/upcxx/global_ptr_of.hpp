@@ -9,7 +9,8 @@
 #include <upcxx/global_ptr.hpp>
 
 namespace atl::rt {
-/// Address of the region of `rank` in that rank's own process. Ends the job unless the rank is of this host.
+/// Address of the region of `rank` in that rank's own process. A rank of another host is asked once a period.
+/// Ends the job over a rank that it does not have.
 ATOLL_EXPORT std::uint64_t owners_address(std::uint32_t rank, char const* call);
 /// Offset of an owner's address in its region. Ends the job if it lies outside of the shared heap.
 ATOLL_EXPORT std::uint64_t offset_in_heap(std::uint32_t rank, std::uint64_t address);
@@ -20,13 +21,15 @@ namespace atl::inline UPCXX_MODE {
 /// The global pointer to host memory of `rank` that its owner has at `address`.
 ///
 /// Processes map shared memory at different addresses, so an address is of use only together with its owner: on any
-/// rank of the host, `global_ptr_of(p.where(), owner_address(p)) == p`, and on the owner `p.local()` is that address.
+/// rank, `global_ptr_of(p.where(), owner_address(p)) == p`, and on the owner `p.local()` is that address.
 /// An address of a peer's memory in *this* process is what upcxx::to_global_ptr takes.
 ///
-/// @param rank     world rank of the owner, of this host.
+/// @param rank     world rank of the owner.
 /// @param address  in the owner's shared heap as the owner sees it, one past its end included; null gives null.
-/// An address outside of that heap, or a rank of another host, ends the job.
-/// @progress       none. Any thread. Does not look at the memory.
+/// An address outside of that heap ends the job. Does not look at the memory.
+/// @progress       none for ranks of this host, from any thread. A rank of another host is asked where its memory
+///                 is, once a period: internal progress until it answers, which needs its own (of any level), from
+///                 threads that may communicate.
 template <typename T>
 [[nodiscard]] upcxx::global_ptr<T> global_ptr_of(upcxx::intrank_t rank, T* address) {
   if (address == nullptr) return nullptr;
@@ -38,8 +41,7 @@ template <typename T>
 /// The address that the memory behind `pointer` has in its owner's process: an address to hand on, not to use here
 /// (use `local()`, unless this rank is the owner). Device memory has its device address. Null gives null.
 ///
-/// Host memory of a rank of another host ends the job.
-/// @progress  none. Any thread.
+/// @progress  none for device memory and ranks of this host, from any thread; else as global_ptr_of().
 template <typename T, upcxx::memory_kind Kind>
 [[nodiscard]] T* owner_address(upcxx::global_ptr<T, Kind> pointer) {
   using access = upcxx::detail::global_ptr_access;

@@ -9,6 +9,7 @@
 
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/job.hpp>
+#include <upcxx/detail/check_range.hpp>
 #include <upcxx/detail/persona_state.hpp>
 #include <upcxx/global_ptr_of.hpp>
 
@@ -118,6 +119,7 @@ std::uint64_t owners_address(std::uint32_t rank, char const* call) {
         "here. Have the owner make the pointer (to_global_ptr) and send that",
         call, rank);
   }
+  check_injection(call);  // in all code modes, as this is seldom called
   return ask_address(rank);
 }
 

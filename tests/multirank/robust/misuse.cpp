@@ -135,6 +135,13 @@ constexpr mistake mistakes[] = {
        int on_stack = 0;
        (void)upcxx::to_global_ptr(&on_stack);
      }},
+    {"owner_address_from_other_thread",
+     [] {
+       upcxx::dist_object<global_ptr<int>> const all(upcxx::new_<int>(1));
+       auto const p = all.fetch((rank_me() + 1) % rank_n()).wait();
+       upcxx::barrier();
+       if (culprit()) std::thread([p] { (void)atl::owner_address(p); }).join();
+     }},
     // --- allocation
     {"delete_twice",
      [] {

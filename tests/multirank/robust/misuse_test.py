@@ -13,7 +13,7 @@ import sys
 
 ATOLL, PROGRAM, SOURCE = sys.argv[1:4]
 
-# Name, ranks, words. A star before the words: the message comes from a rank that only received what was wrong; a
+# Name, ranks, words, settings if any. A star before the words: the message comes from a rank that only received what was wrong; a
 # minus: none of the program's functions runs at that time.
 CASES = [
     ("rput_null", 2, r"rput: the destination is a null global pointer"),
@@ -31,6 +31,8 @@ CASES = [
     ("arithmetic_on_null", 1, r"global_ptr: arithmetic on null"),
     ("to_global_ptr_of_stack", 1, r"to_global_ptr: the address is in no shared heap .*try_global_ptr"),
     ("delete_twice", 1, r"delete_: no allocation starts at offset .*freed already"),
+    ("owner_address_from_other_thread", 2, r"atl::owner_address: in the seq thread mode .*UPCXX_THREADMODE=par",
+     {"ATOLL_SIM_HOSTS": "2x1"}),
     ("allocate_on_other_thread", 1, r"new_: in the seq thread mode .*UPCXX_THREADMODE=par"),
     ("allocate_alignment", 1, r"allocate: the alignment of 48 bytes is no power of two"),
     ("delete_foreign", 2, r"delete_: the memory .*belongs to rank \d; only the rank that allocated it may free it"),
@@ -111,8 +113,8 @@ def run(name, ranks, **settings):
                           capture_output=True, timeout=330, env={**os.environ, **settings}, check=False)
 
 
-def complaints(name, ranks, words):
-    got = run(name, ranks)
+def complaints(name, ranks, words, settings=None):
+    got = run(name, ranks, **(settings or {}))
     remote, unplaced = words[0] == "*", words[0] == "-"
     wrong = []
     if got.returncode != 134:
