@@ -76,11 +76,20 @@ host_pins::number host_pins::add(memory_range wanted) {
 /// Pins what is not.
 void host_pins::pin_rest(memory_range wanted) {
   if (is_in_shared_heap(wanted)) return;  // pinned with it
+  memory_range const whole = pages_of(wanted);
   std::size_t const known = ranges_.size();
+  for (range& each : ranges_) {
+    // Its end is not carried through, and may not be any more.
+    if (!each.let_go || !overlap(each.pages, whole)) continue;
+    each.let_go = false;
+    for (memory::kind* const kind : kinds_) {
+      if (!kind->is_pinned(each.wanted)) tell(*kind, each);
+    }
+  }
   for_each_gap(
-      pages_of(wanted), known, [&](std::size_t i) { return ranges_[i].pages; },
+      whole, known, [&](std::size_t i) { return ranges_[i].pages; },
       [&](memory_range pages) {
-        ranges_.push_back({pages, common(pages, wanted)});
+        ranges_.push_back({pages, common(pages, wanted), false});
       });
   for (std::size_t i = known; i < ranges_.size(); ++i) {
     for (memory::kind* const kind : kinds_) tell(*kind, ranges_[i]);
@@ -135,9 +144,13 @@ bool host_pins::remove(number pin) {
   };
   // Kinds that have let go are asked again if another one has not yet.
   bool idle = true;
-  for (range const& each : ranges_) {
+  for (range& each : ranges_) {
     if (!ends(each)) continue;
-    for (memory::kind* const kind : kinds_) idle = kind->unpin(each.pages) && idle;
+    for (memory::kind* const kind : kinds_) {
+      bool const let_go = kind->unpin(each.pages);
+      each.let_go = each.let_go || let_go;
+      idle = idle && let_go;
+    }
   }
   if (!idle) return false;
   std::erase_if(ranges_, ends);

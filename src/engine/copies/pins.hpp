@@ -28,6 +28,7 @@ class host_pins {
   struct range {
     memory::memory_range pages;
     memory::memory_range wanted;
+    bool let_go = false;  ///< by a kind at least, while the end of a pin waits for others
   };
   void pin_rest(memory::memory_range wanted);
   void tell(memory::kind& kind, range const& pinned);

@@ -187,6 +187,32 @@ TEST(pins, one_that_comes_while_another_waits_for_its_end_is_pinned) {
   EXPECT_TRUE(pins.is_pinned(late));
 }
 
+TEST(pins, what_was_let_go_already_is_pinned_for_one_that_comes_then) {
+  recording_kind idle;
+  recording_kind busy;
+  host_pins pins;
+  pins.use(idle);
+  pins.use(busy);
+  auto const high = pins.add(pages(4, 4));
+  auto const all = pins.add(pages(0, 8));
+  EXPECT_TRUE(pins.remove(high));
+  busy.busy = pages(6, 1);
+  EXPECT_FALSE(pins.remove(all));  // but of half of it
+  EXPECT_EQ(busy.page_count(), 4u);
+  EXPECT_EQ(idle.page_count(), 0u);
+  auto const late = pins.add(pages(0, 4));
+  auto const later = pins.add(pages(6, 2));
+  EXPECT_TRUE(pins.is_pinned(late));
+  EXPECT_TRUE(pins.is_pinned(later));
+  busy.busy = {};
+  EXPECT_TRUE(pins.remove(all));
+  EXPECT_TRUE(pins.is_pinned(late));
+  EXPECT_TRUE(pins.is_pinned(later));
+  EXPECT_TRUE(pins.remove(late));
+  EXPECT_TRUE(pins.remove(later));
+  EXPECT_EQ(busy.page_count() + idle.page_count(), 0u);
+}
+
 TEST(pins, the_first_refusal_is_a_warning_with_figures) {
   recording_kind kind;
   host_pins pins;
