@@ -33,7 +33,7 @@ bool send_calls(late_copy& op, engine::announced_trailer const* news) noexcept {
   for (unsigned const left = op.call_travels ? 1 : 0; op.call_count > left; --op.call_count) {
     held_call& last = op.calls[op.call_count - 1];
     if (!send(last, news)) return false;
-    std::free(last.message);
+    last.message.reset();
   }
   return true;
 }

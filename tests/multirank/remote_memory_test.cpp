@@ -1,12 +1,15 @@
 // What only transfers between hosts meet: they complete after the call, in pieces, many at once, between two other
 // ranks. Inside a host the same holds at once.
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -289,6 +292,45 @@ TEST_F(remote_memory_test, all_ranks_hammer_the_same_cells_and_nothing_is_lost) 
   upcxx::barrier();
   ints.destroy();
   doubles.destroy();
+}
+
+/// Cannot be serialised for want of memory.
+struct too_large {
+  struct upcxx_serialization {
+    template <class Writer>
+    static void serialize(Writer&, too_large const&) {
+      throw std::bad_alloc();
+    }
+    template <class Reader, class Storage>
+    static too_large* deserialize(Reader&, Storage storage) {
+      return storage.construct();
+    }
+  };
+};
+
+TEST_F(remote_memory_test, a_call_that_cannot_be_serialised_leaves_nothing_of_those_before_it) {
+  multirank::shared_array<int> cells(1);
+  std::vector<byte> const large(1 << 20);
+  int const value = 5;
+  auto const put = [&] {
+    EXPECT_THROW(upcxx::rput(&value, cells.at(right), 1,
+                             remote_cx::as_rpc([](upcxx::view<byte>) {}, upcxx::make_view(large)) |
+                                 remote_cx::as_rpc([](too_large const&) {}, too_large())),
+                 std::bad_alloc);
+    upcxx::progress();
+  };
+  auto const taken = [] {
+    auto const all = ::mallinfo2();  // zeros where a sanitizer allocates, which has its own check
+    return all.uordblks + all.hblkhd;
+  };
+  // Inside a host the first call may have left, and is in memory until it has run.
+  if (!upcxx::local_team_contains(right)) {
+    put();
+    std::size_t const before = taken();
+    for (int i = 0; i < 20; ++i) put();
+    EXPECT_LT(taken(), before + 10 * large.size());
+  }
+  upcxx::barrier();
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <tuple>
 #include <type_traits>
@@ -33,17 +34,21 @@
 
 namespace atl::rt {
 
+struct free_memory {
+  void operator()(std::byte* memory) const noexcept { std::free(memory); }
+};
+
 /// A call of remote completion, serialised: what a message of it will hold after the header.
 struct held_call {
   std::int32_t target = -1;
   engine::function_token token = 0;
   std::size_t bytes = 0;  ///< of the message, header included
   std::size_t alignment = 0;
-  std::byte* message = nullptr;  ///< where it is large: with room for the header; owned; std::free
+  std::unique_ptr<std::byte, free_memory> message;  ///< where it is large: with room for the header
   std::byte small[64];
 
   std::byte const* payload() const noexcept {
-    return message != nullptr ? message + engine::header_bytes : small;
+    return message != nullptr ? message.get() + engine::header_bytes : small;
   }
 };
 
@@ -109,7 +114,7 @@ void hold_call(std::int32_t target, rpc_item<F, Args...> const& item, atl::rt::h
               heap_buffer::grow(&memory, scratch, call.bytes, call.bytes, message_alignment, &capacity);
             }
             if (memory.data() != nullptr) {
-              call.message = memory.release();
+              call.message.reset(memory.release());
             } else {
               // What is larger lies in `memory`, which compilers do not see.
               std::memcpy(call.small, scratch + atl::engine::header_bytes,
@@ -150,9 +155,6 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     calls = call_places_.data();
     tasks = task_places_.data();
     detail::apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
-  }
-  ~pending_copy() {
-    for (std::size_t i = 0; i < call_count; ++i) std::free(calls[i].message);
   }
 
   // Pooled, as what futures need is.
