@@ -1,6 +1,5 @@
 #include "engine/copies/device_keys.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <atoll/engine/job.hpp>
@@ -64,7 +63,7 @@ bool device_keys::must_flush(segment const& own) const {
 void device_keys::closed(std::int32_t rank) {
   peers_.closed(rank);
   for (auto& [number, own] : own_) {
-    if (!own.ending) std::erase(own.askers, rank);
+    if (!own.ending) own.askers.erase(rank);
   }
 }
 
@@ -85,7 +84,7 @@ key_answer device_keys::answer(std::int32_t asker, key_question const& what, std
   if (memory == nullptr || own_[number].ending) return no;
   std::size_t const bytes = engine_.network->transport().export_key(memory, room);
   if (bytes == 0) return no;
-  own_[number].askers.push_back(asker);
+  own_[number].askers.insert(asker);
   return {what.block,
           own->known.base,
           own->known.base + own->known.bytes,
@@ -94,12 +93,14 @@ key_answer device_keys::answer(std::int32_t asker, key_question const& what, std
           must_flush(*own) ? 1U : 0U};
 }
 
+std::size_t device_keys::holders(std::uint16_t number) const {
+  auto const found = own_.find(number);
+  return found == own_.end() ? 0 : found->second.askers.size();
+}
+
 void device_keys::begin_end(std::uint16_t number) {
   own_segment& own = own_[number];
   own.ending = true;
-  // Who has asked again, since its key went with a connection, has one key at most.
-  std::sort(own.askers.begin(), own.askers.end());
-  own.askers.erase(std::unique(own.askers.begin(), own.askers.end()), own.askers.end());
   own.not_back = own.askers.size();
   for (std::int32_t const rank : own.askers) {
     am_short(rank, token_cache<&device_key_asked_back>::get(), &number, sizeof number, pressure::always);

@@ -5,7 +5,9 @@
 ///
 /// A network may go on using memory that it was told to forget. So a segment ends when all who have its key have dropped it.
 
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -37,6 +39,9 @@ class device_keys {
   /// Is what the network writes into a segment of this rank visible to the device only after a flush?
   bool must_flush(segment const& own) const;
 
+  /// Ranks that may have a key of a segment of this rank, as far as is known here.
+  [[nodiscard]] std::size_t holders(std::uint16_t number) const;
+
   /// Before a segment of this rank is destroyed: begins to take its keys back.
   void begin_end(std::uint16_t number);
   /// True when nobody has one any more; then it is forgotten.
@@ -56,8 +61,8 @@ class device_keys {
  private:
   struct own_segment {
     transport::registration* memory = nullptr;
-    std::vector<std::int32_t> askers;
-    std::size_t not_back = 0;  ///< keys, once they were asked back
+    std::set<std::int32_t> askers;  ///< who may have a key; nobody has two
+    std::size_t not_back = 0;       ///< keys, once they were asked back
     bool ending = false;
     bool refused = false;  ///< by the network, which has been said
   };

@@ -2,6 +2,7 @@
 // count; linked with the library's objects, to look.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -10,21 +11,23 @@
 
 #include "../common.hpp"
 #include "engine/copies/copies.hpp"
+#include "engine/progress/guard.hpp"
 #include "memory/sim/sim_segment.hpp"
 
 namespace {
 
 constexpr std::size_t count = 100'000;
 
-/// Flushes of this rank's only segment.
-std::uint64_t flushes() {
+/// This rank's only segment.
+atl::engine::segment const& own_segment() {
   auto& segments = atl::engine::device_copies::here().segments();
-  for (std::uint16_t number = 1; number < 100; ++number) {
-    if (auto const* const s = segments.own(number)) {
-      return static_cast<atl::memory::sim::sim_segment const&>(*s->memory).flushes();
-    }
-  }
-  return ~std::uint64_t{0};
+  std::uint16_t number = 1;
+  while (segments.own(number) == nullptr) ++number;
+  return *segments.own(number);
+}
+
+std::uint64_t flushes() {
+  return static_cast<atl::memory::sim::sim_segment const&>(*own_segment().memory).flushes();
 }
 
 /// Most memory that this process has had so far, in bytes.
@@ -71,6 +74,28 @@ TEST_F(network_devices_test, data_are_flushed_before_they_are_announced) {
   upcxx::copy(landing, back.data(), count).wait();
   EXPECT_EQ(back, data);  // of two ranks each has written to the other
   upcxx::barrier();
+  gpu.destroy();
+}
+
+TEST_F(network_devices_test, who_asks_for_a_key_again_is_known_once) {
+  auto gpu = upcxx::make_gpu_allocator(4096);
+  auto const mine = gpu.allocate<int>(1);
+  upcxx::dist_object<decltype(mine)> all(mine);
+  auto const theirs = all.fetch((me + 1) % n).wait();
+  std::uint16_t const number = own_segment().known.name.number;
+  upcxx::dist_object<std::uint16_t> numbers(number);
+  std::uint16_t const their_number = numbers.fetch((me + 1) % n).wait();
+  upcxx::barrier();
+  atl::engine::device_keys& keys = *atl::engine::device_copies::here().keys();
+  for (int i = 0; i < 30; ++i) {
+    int value = i;
+    upcxx::copy(&value, theirs, 1).wait();
+    // As if it had given way to others.
+    atl::engine::guard const held;
+    if (auto* const known = keys.peers().find((me + 1) % n, their_number)) keys.peers().drop(known);
+  }
+  upcxx::barrier();
+  EXPECT_LE(keys.holders(number), 1u);
   gpu.destroy();
 }
 
