@@ -28,13 +28,16 @@ enum class activity : std::uint32_t {
 /// Life of a rank as the launcher sees it.
 enum class rank_state : std::uint32_t { absent, attached, initialized, finalized };
 
-/// One rank's record. All counters are written by the rank alone, relaxed: they are a picture,
+/// One rank's record. All counters are written by the rank alone, relaxed: to others they are a picture,
 /// not a protocol.
 struct alignas(64) rank_diagnostics {
   std::atomic<rank_state> state{rank_state::absent};
   std::atomic<std::int32_t> pid{0};
   std::atomic<activity> last_call{activity::none};
   std::atomic<std::int32_t> peer{-1};  ///< world rank that the last call concerned, or -1
+  /// Puts, gets, atomics and copies that have begun and not come to their end here; those that leave together and have one
+  /// completion count once. The rank itself counts here (open_work).
+  std::atomic<std::uint64_t> operations_owed{0};
   // Apart from the last call, which may be one of a callback that runs meanwhile.
   std::atomic<activity> waits_in{activity::none};  ///< the call that waits
   std::atomic<std::int32_t> waits_for{-1};         ///< world rank, or -1

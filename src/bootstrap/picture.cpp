@@ -35,22 +35,25 @@ char const* state_name(rank_state state) {
   return "unknown";
 }
 
-/// "in barrier for 1.2 s", "last call rpc (rank 3)".
+/// "in wait for 1.2 s; last call rpc (rank 3)".
 std::string doing(rank_diagnostics const& d, std::uint64_t now_ns) {
   auto const named = [](activity call, std::int32_t peer) {
     return peer >= 0 ? format("%s (rank %d)", to_string(call), peer) : std::string(to_string(call));
   };
+  activity const last = d.last_call.load(std::memory_order_relaxed);
+  std::int32_t const peer = d.peer.load(std::memory_order_relaxed);
+  std::string const called = last == activity::none ? "" : "last call " + named(last, peer);
   activity const wait = d.waits_in.load(std::memory_order_relaxed);
-  if (wait == activity::none) {
-    activity const last = d.last_call.load(std::memory_order_relaxed);
-    if (last == activity::none) return "no communication yet";
-    return "last call " + named(last, d.peer.load(std::memory_order_relaxed));
-  }
+  if (wait == activity::none) return called.empty() ? "no communication yet" : called;
   // Of calls that wait for long.
   std::uint64_t const entered = d.entered_ns.load(std::memory_order_relaxed);
   bool const known = entered != 0 && entered <= now_ns;
-  return "in " + named(wait, d.waits_for.load(std::memory_order_relaxed)) +
-         (known ? " for " + duration(static_cast<double>(now_ns - entered) / 1e9) : "");
+  std::int32_t const waits_for = d.waits_for.load(std::memory_order_relaxed);
+  std::string text = "in " + named(wait, waits_for);
+  if (known) text += " for " + duration(static_cast<double>(now_ns - entered) / 1e9);
+  // Mostly what is waited for. Of calls that wait themselves it is the same.
+  bool const says_more = last != wait || peer != waits_for;
+  return called.empty() || !says_more ? text : text + "; " + called;
 }
 
 std::string outstanding(rank_diagnostics const& d) {
@@ -62,6 +65,7 @@ std::string outstanding(rank_diagnostics const& d) {
                    value == 1 ? one : many);
   };
   add(d.replies_awaited, "reply awaited", "replies awaited");
+  add(d.operations_owed, "put, get, atomic or copy awaited", "puts, gets, atomics or copies awaited");
   add(d.messages_parked, "message parked", "messages parked");
   add(d.collectives_open, "collective open", "collectives open");
   add(d.streams_awaited, "end of a stream awaited", "ends of streams awaited");

@@ -19,6 +19,7 @@ progress_engine::progress_engine(shm::endpoint& transport, network_messages* oth
       shm(transport),
       network(other_hosts),
       host(ranks),
+      open(diagnostics->operations_owed),
       held_back(transport, other_hosts, open),
       threaded(several_threads),
       waiting(policy) {

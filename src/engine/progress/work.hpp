@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace atl::engine {
@@ -15,7 +16,10 @@ class work_source;
 /// threads look at them without it.
 class open_work {
  public:
-  open_work() = default;
+  /// `owed`: where it counts what is owed, in sight of who looks at this rank from outside.
+  explicit open_work(std::atomic<std::uint64_t>& owed) noexcept : owed_(owed) {
+    owed_.store(0, std::memory_order_relaxed);
+  }
   open_work(open_work const&) = delete;
   open_work& operator=(open_work const&) = delete;
 
@@ -46,7 +50,7 @@ class open_work {
   std::atomic<std::size_t> items_{0};
   std::size_t kept_open_ = 0;
   std::atomic<std::size_t> silent_{0};
-  std::atomic<std::size_t> owed_{0};
+  std::atomic<std::uint64_t>& owed_;
   std::vector<work_source*> sources_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ namespace {
 
 long received = 0;
 bool gone_on = false;
+int peer = 0;
+upcxx::global_ptr<long> peer_words;
 
 /// All ranks flood all others; one of them is killed half way, as by the kernel's out-of-memory killer.
 void killed_in_flood() {
@@ -129,6 +132,29 @@ void hangs() {
     never.get_future().wait();
   }
   upcxx::barrier();
+}
+
+/// Rank 1, of another host, stands still while rank 0 awaits what only it can do. Rank 0 asks for the table of what ranks do itself, as
+/// its own time is the only one that is known to be right.
+void peer_stands_still() {
+  if (upcxx::rank_me() != 0) {
+    auto const words = upcxx::new_array<long>(2);
+    upcxx::rpc(
+        0, [](int process, upcxx::global_ptr<long> at) { peer = process, peer_words = at; }, ::getpid(),
+        words)
+        .wait();
+    ::raise(SIGSTOP);
+    return;
+  }
+  // Until then it needs an answer.
+  for (std::string state; state != "T";) {
+    upcxx::progress();
+    if (peer != 0) std::ifstream("/proc/" + std::to_string(peer) + "/stat").ignore(1000, ')') >> state;
+  }
+  upcxx::future<long> const got = upcxx::rget(peer_words);
+  upcxx::future<> const put = upcxx::rput(1L, peer_words + 1);
+  ::kill(::getppid(), SIGQUIT);
+  upcxx::when_all(got, put).wait();
 }
 
 /// Ranks that do not agree on a collective, in ways that show up in different places.
@@ -319,6 +345,8 @@ int main(int argc, char** argv) {
     exit_without_finalize();
   } else if (what == "hangs") {
     hangs();
+  } else if (what == "peer_stands_still") {
+    peer_stands_still();
   } else if (what == "collectives_differ") {
     collectives_differ(argv[2]);
   } else if (what == "lists_differ") {

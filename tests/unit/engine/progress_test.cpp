@@ -1,6 +1,7 @@
 // Parts of progress alone: work that registers itself, waiting, calls that wait for their data.
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -34,7 +35,8 @@ class counted_work final : public work_source {
 };
 
 TEST(open_work, sums_up_what_its_sources_have) {
-  open_work all;
+  std::atomic<std::uint64_t> owed{3};
+  open_work all(owed);
   counted_work rings(all, ending::rings);
   counted_work silent(all, ending::silent);
   EXPECT_EQ(all.items(), 0U);
@@ -43,16 +45,18 @@ TEST(open_work, sums_up_what_its_sources_have) {
   EXPECT_EQ(rings.open(), 3U);
   EXPECT_EQ(all.items(), 5U);
   EXPECT_EQ(all.silent(), 2U);
-  EXPECT_EQ(all.owed(), 0U);
+  EXPECT_EQ(all.owed(), 0U) << "as the period before has left it";
   silent.count(-2);
   all.add_owed(1);
   EXPECT_EQ(all.items(), 3U);
   EXPECT_EQ(all.silent(), 0U);
   EXPECT_EQ(all.owed(), 1U);
+  EXPECT_EQ(owed, 1U);
 }
 
 TEST(open_work, asks_those_that_have_something_open) {
-  open_work all;
+  std::atomic<std::uint64_t> owed{0};
+  open_work all(owed);
   counted_work idle(all, ending::rings);
   counted_work stuck(all, ending::rings);
   counted_work moving(all, ending::rings);
@@ -69,7 +73,8 @@ TEST(open_work, asks_those_that_have_something_open) {
 }
 
 TEST(open_work, forgets_a_source_that_ends_with_what_it_had_open) {
-  open_work all;
+  std::atomic<std::uint64_t> owed{0};
+  open_work all(owed);
   counted_work stays(all, ending::rings);
   stays.count(1);
   {
@@ -162,7 +167,8 @@ class announced_calls : public testing::Test {
   }
   void TearDown() override { message_sink = before_; }
 
-  open_work all_;
+  std::atomic<std::uint64_t> owed_{0};
+  open_work all_{owed_};
   counted_work work_{all_, ending::silent};
   arrivals calls_{work_};
   message m_[4];
