@@ -10,10 +10,14 @@ char const* to_string(activity what) noexcept {
       return "init";
     case activity::barrier:
       return "barrier";
+    case activity::collective:
+      return "collective";
     case activity::rpc:
       return "rpc";
     case activity::rpc_ff:
       return "rpc_ff";
+    case activity::rma:
+      return "put, get or atomic";
     case activity::copy:
       return "copy";
     case activity::wait:

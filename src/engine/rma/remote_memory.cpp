@@ -261,7 +261,7 @@ void remote_memory::changed(std::int32_t /*source*/, std::byte* payload) {
 }
 
 void remote_memory::settle(bool (*progress)()) const {
-  waiting_note const note(activity::copy);
+  waiting_note const note(activity::rma);
   wait_while([this] { return engine_.open.owed() != 0; }, progress);
 }
 

@@ -143,7 +143,7 @@ bool remote_start::get_whole(transfer_end const& to, transfer_end const& from, s
 
 void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t bytes,
                               arrival_notice const& notice) {
-  note_call(activity::copy, elsewhere(to, from));
+  note_call(activity::rma, elsewhere(to, from));
   bool const put = from.is_here();
   bool const told = notice.what != arrival_notice::sort::none;
   bool const more = source_awaited_ || told;
@@ -183,7 +183,7 @@ void remote_start::contiguous(transfer_end to, transfer_end from, std::size_t by
 
 void remote_start::runs(transfer_end to, std::span<transfer_run const> to_runs, transfer_end from,
                         std::span<transfer_run const> from_runs, arrival_notice const& notice) {
-  note_call(activity::copy, elsewhere(to, from));
+  note_call(activity::rma, elsewhere(to, from));
   in_pieces(shape::of_runs(to, {to_runs.begin(), to_runs.end()}, from, {from_runs.begin(), from_runs.end()}),
             notice);
 }
@@ -191,7 +191,7 @@ void remote_start::runs(transfer_end to, std::span<transfer_run const> to_runs, 
 void remote_start::box(transfer_end to, std::ptrdiff_t const* to_strides, transfer_end from,
                        std::ptrdiff_t const* from_strides, std::size_t const* extents, std::size_t dimensions,
                        std::size_t element_bytes, arrival_notice const& notice) {
-  note_call(activity::copy, elsewhere(to, from));
+  note_call(activity::rma, elsewhere(to, from));
   in_pieces(shape::of_box(to, to_strides, from, from_strides, extents, dimensions, element_bytes), notice);
 }
 
@@ -209,7 +209,7 @@ bool remote_start::begin_directly(shape& what, arrival_notice const& notice, boo
 
 void remote_start::atomic(host_address const& cell, atomic_request const& what) {
   auto const rank = static_cast<std::int32_t>(cell.rank);
-  note_call(activity::copy, rank);
+  note_call(activity::rma, rank);
   bytes_ = what.bytes;
   if (what.by != atomics_by::processors) {
     guard const held;
@@ -277,7 +277,7 @@ bool flagged_put::best_cut(std::uint32_t rank, std::size_t bytes) {
 
 flagged_put::flagged_put(host_address const& to, std::size_t bytes, host_address const& flag) {
   auto const rank = static_cast<std::int32_t>(to.rank);
-  note_call(activity::copy, rank);
+  note_call(activity::rma, rank);
   arrival_notice notice;
   notice.what = arrival_notice::sort::flag;
   notice.flag = flag.offset;

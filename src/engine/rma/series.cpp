@@ -75,7 +75,7 @@ joined remote_memory::may_join(copy_completion const* all, bool fresh, char cons
 }
 
 void remote_memory::add(copy_completion* all, bool fresh, char const* call, std::int32_t rank) noexcept {
-  note_call(activity::copy, rank);
+  note_call(activity::rma, rank);
   leaves_for_peers();
   if (!fresh) {
     ++remote::state_of(all).open;

@@ -128,6 +128,7 @@ void exit_without_finalize() {
 
 void hangs() {
   upcxx::promise<> const never;
+  upcxx::barrier();
   if (upcxx::rank_me() == 0) {
     never.get_future().wait();
   }
