@@ -4,10 +4,12 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "base/collective_signature.hpp"
 #include "base/error.hpp"
+#include "base/os/process_state.hpp"
 
 namespace atl::bootstrap {
 namespace {
@@ -21,7 +23,20 @@ std::string duration(double seconds) {
   return format("%.0f min", seconds / 60);
 }
 
-char const* state_name(rank_state state) {
+/// Every process is in the kernel for a moment now and then.
+char settled_state(int process) {
+  char const seen = os::process_state(process);
+  if (seen != 'D') return seen;
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return os::process_state(process);
+}
+
+/// What the system says of a process first: a rank that it lets do nothing shows of itself what it was doing before.
+char const* state_name(seen_rank const& rank, rank_state state) {
+  if (!rank.running) return "ended";
+  char const seen = rank.process != 0 ? settled_state(rank.process) : 'R';
+  if (seen == 'T' || seen == 't') return "stopped";  // 't': by a debugger
+  if (seen == 'D') return "in the kernel";
   switch (state) {
     case rank_state::absent:
       return "not attached";
@@ -96,9 +111,8 @@ std::string picture_of(std::span<seen_rank const> ranks) {
     rank_diagnostics const& d = *each.record;
     auto const state = d.state.load(std::memory_order_acquire);
     int const pid = d.pid.load(std::memory_order_relaxed);
-    row line{
-        {std::to_string(each.rank), std::to_string(pid != 0 ? pid : each.pid), state_name(state), "", ""}};
-    if (!each.running) line.cells[2] = "ended";
+    row line{{std::to_string(each.rank), std::to_string(pid != 0 ? pid : each.pid), state_name(each, state),
+              "", ""}};
     if (state == rank_state::initialized && each.running) {
       line.cells[3] = doing(d, now);
       line.cells[4] = outstanding(d);

@@ -14,10 +14,11 @@ struct seen_rank {
   int rank;
   int pid;  ///< unless the record knows
   bool running;
+  int process;  ///< its number to this process; 0: not known
   rank_diagnostics const* record;
 };
 
-/// A line for each rank, with a head: its state, its last call, and what is outstanding. Empty without ranks.
+/// A line for each rank, with a head: its state, what it does, and what is outstanding. Empty without ranks.
 std::string picture_of(std::span<seen_rank const> ranks);
 
 }  // namespace atl::bootstrap

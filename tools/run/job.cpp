@@ -331,7 +331,9 @@ int job::program_of(int rank) const {
 
 std::vector<rank_view> job::views() const {
   std::vector<rank_view> result;
-  for (auto const& r : ranks_) result.push_back({r.pid, r.running});
+  for (auto const& r : ranks_) {
+    result.push_back({r.pid, r.running, program_of(static_cast<int>(result.size()))});
+  }
   return result;
 }
 
@@ -354,7 +356,7 @@ void job::fail(int rank, verdict const& v) {
   if (v.ends_job) begin_end(status_, SIGTERM);
 }
 
-std::uint32_t job::ask_all_where() {
+inquiry job::ask_all_where() {
   std::uint32_t const number = board_.header().question.fetch_add(1, std::memory_order_acq_rel) + 1;
   std::vector<int> asked;
   for (int rank = 0; rank < options_.ranks; ++rank) {
@@ -369,13 +371,13 @@ std::uint32_t job::ask_all_where() {
          })) {
     std::this_thread::sleep_for(5ms);
   }
-  return number;
+  return {number, std::move(asked)};
 }
 
 void job::draw_picture(std::string const& heading) {
   find_programs_behind_wrappers();
   std::string const table = table_of_ranks(board_, views(), -1);
-  std::uint32_t const question = ask_all_where();
+  inquiry const question = ask_all_where();
   drain_all();
   tell(format("atoll run: %s: %d rank%s on %s\n", heading.c_str(), options_.ranks,
               options_.ranks == 1 ? "" : "s", host_.c_str()) +

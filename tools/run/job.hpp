@@ -65,7 +65,7 @@ class job {
   int program_of(int rank) const;
   void tell(std::string const& text);
   bool tell_lost_output();
-  std::uint32_t ask_all_where();
+  inquiry ask_all_where();
   int poll_limit() const;
   void draw_picture(std::string const& heading);
   void begin_end(int status, int signal);

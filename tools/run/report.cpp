@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -22,6 +23,13 @@ using bootstrap::signal_name;
 
 /// The rank itself has printed what was wrong.
 constexpr char const* stopped_text = "stopped over the mistake above";
+
+/// "rank 1", "ranks 0, 2".
+std::string list_of(std::vector<int> const& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += format("%s%d", i == 0 ? "" : ", ", ranks[i]);
+  return text;
+}
 
 }  // namespace
 
@@ -92,7 +100,7 @@ std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view>
   std::vector<bootstrap::seen_rank> seen;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (static_cast<int>(rank) == except) continue;
-    seen.push_back({static_cast<int>(rank), ranks[rank].pid, ranks[rank].running,
+    seen.push_back({static_cast<int>(rank), ranks[rank].pid, ranks[rank].running, ranks[rank].program,
                     &board.slot(static_cast<int>(rank)).diagnostics});
   }
   std::string const table = bootstrap::picture_of(seen);
@@ -100,13 +108,13 @@ std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view>
   return (except < 0 ? "  what each rank is doing:\n" : "  what the other ranks were doing:\n") + table;
 }
 
-std::string where_all_are(bootstrap::board const& board, std::uint32_t question,
+std::string where_all_are(bootstrap::board const& board, inquiry const& question,
                           bootstrap::symbolizer& names) {
   std::map<std::string, std::vector<int>> places;
   std::vector<std::string> order;
   for (int rank = 0; rank < static_cast<int>(board.header().ranks); ++rank) {
     auto const& live = board.slot(rank).live;
-    if (live.answered.load(std::memory_order_acquire) != question) continue;
+    if (live.answered.load(std::memory_order_acquire) != question.number) continue;
     std::string text;
     int number = 0;
     for (auto const& line : names.describe(live.where))
@@ -115,11 +123,15 @@ std::string where_all_are(bootstrap::board const& board, std::uint32_t question,
     places[text].push_back(rank);
   }
   std::string all;
-  for (auto const& text : order) {
-    auto const& ranks = places[text];
-    std::string list;
-    for (std::size_t i = 0; i < ranks.size(); ++i) list += format("%s%d", i == 0 ? "" : ", ", ranks[i]);
-    all += format("  rank%s %s:\n%s", ranks.size() == 1 ? "" : "s", list.c_str(), text.c_str());
+  for (auto const& text : order) all += "  " + list_of(places[text]) + ":\n" + text;
+  std::vector<int> silent;
+  std::copy_if(question.asked.begin(), question.asked.end(), std::back_inserter(silent), [&](int rank) {
+    return board.slot(rank).live.answered.load(std::memory_order_acquire) != question.number;
+  });
+  if (!silent.empty()) {
+    all += format(
+        "  %s: no answer. Whoever is stopped, is in the kernel for long or blocks SIGQUIT gives none\n",
+        list_of(silent).c_str());
   }
   return all;
 }

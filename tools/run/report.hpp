@@ -2,6 +2,7 @@
 
 /// The launcher's words: how a rank ended, and what the others were doing.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,14 +33,21 @@ verdict judge_vanished(int rank, int pid, bootstrap::board const& board);
 struct rank_view {
   int pid = 0;
   bool running = true;
+  int program = 0;  ///< the process that has the rank, behind a wrapper maybe; 0: not known
 };
 
-/// A table with a line for each rank but `except` (-1: none): its state, last call, and what is outstanding.
+/// A table with a line for each rank but `except` (-1: none): its state, what it does, and what is outstanding.
 std::string table_of_ranks(bootstrap::board const& board, std::vector<rank_view> const& ranks, int except);
 
-/// Where every rank is, from live reports to question number `question`; ranks in the same place
+/// Ranks that were asked where they are.
+struct inquiry {
+  std::uint32_t number = 0;
+  std::vector<int> asked;
+};
+
+/// Where every rank is, from live reports to a question, and who has not answered it; ranks in the same place
 /// are put together.
-std::string where_all_are(bootstrap::board const& board, std::uint32_t question,
+std::string where_all_are(bootstrap::board const& board, inquiry const& question,
                           bootstrap::symbolizer& names);
 
 }  // namespace atl::tools

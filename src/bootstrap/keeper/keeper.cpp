@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <fstream>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/os/own_namespace.hpp"
+#include "base/os/process_state.hpp"
 #include "bootstrap/keeper/own_link.hpp"
 
 namespace atl::keeping {
@@ -31,11 +31,7 @@ constexpr int most_refusals = 3;
 
 /// By its number. A process that nobody has waited for yet has ended, too.
 bool has_ended(::pid_t number) {
-  std::ifstream file("/proc/" + std::to_string(number) + "/stat");
-  std::string text;
-  if (!std::getline(file, text)) return true;
-  std::size_t const name_end = text.rfind(')');
-  char const state = name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : 'X';
+  char const state = os::process_state(number);
   return state == 'Z' || state == 'X';
 }
 

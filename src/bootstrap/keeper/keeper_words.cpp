@@ -85,7 +85,8 @@ void keeper::print_picture() {
   for (std::size_t i = 0; i < wards_.size(); ++i) {
     bool const running =
         !wards_[i].ended && board_[i].how.load(std::memory_order_acquire) != standing::may_end;
-    seen.push_back({wards_[i].rank, static_cast<int>(wards_[i].number), running, &board_[i].record});
+    seen.push_back({wards_[i].rank, static_cast<int>(wards_[i].number), running,
+                    wards_[i].number > 0 ? static_cast<int>(wards_[i].number) : 0, &board_[i].record});
   }
   print(format("what its ranks are doing:\n%s", bootstrap::picture_of(seen).c_str()));
 }

@@ -2,6 +2,10 @@
 
 #include "bootstrap/picture.hpp"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <string>
 
 #include <gtest/gtest.h>
@@ -15,44 +19,64 @@ class picture : public testing::Test {
 
   /// Of rank 3, without its head.
   std::string line() {
-    seen_rank const rank{3, 4711, true, &record_};
+    seen_rank const rank{3, 4711, true, process_, &record_};
     std::string const text = picture_of({&rank, 1});
     return text.substr(text.find('\n') + 1);
   }
   void expect(std::string const& words) {
     std::string const text = line();
-    EXPECT_NE(text.find("running  " + words + "\n"), std::string::npos) << text << "lacks: " << words;
+    EXPECT_NE(text.find("  " + words + "\n"), std::string::npos) << text << "lacks: " << words;
   }
 
   rank_diagnostics record_;
+  int process_ = 0;
 };
 
 TEST_F(picture, says_what_a_rank_has_called_last_and_what_it_awaits) {
-  expect("no communication yet  nothing");
+  expect("running  no communication yet  nothing");
   record_.last_call = activity::copy;
   record_.peer = 5;
   record_.operations_owed = 1;
-  expect("last call copy (rank 5)  1 put, get, atomic or copy awaited");
+  expect("running  last call copy (rank 5)  1 put, get, atomic or copy awaited");
   record_.replies_awaited = 2;
   record_.operations_owed = 3;
-  expect("last call copy (rank 5)  2 replies awaited, 3 puts, gets, atomics or copies awaited");
+  expect("running  last call copy (rank 5)  2 replies awaited, 3 puts, gets, atomics or copies awaited");
 }
 
 TEST_F(picture, says_what_a_rank_that_waits_has_called_last) {
   record_.waits_in = activity::wait;
-  expect("in wait  nothing");
+  expect("running  in wait  nothing");
   record_.last_call = activity::copy;
   record_.peer = 5;
-  expect("in wait; last call copy (rank 5)  nothing");
+  expect("running  in wait; last call copy (rank 5)  nothing");
 }
 
 TEST_F(picture, says_it_once_where_the_last_call_waits_itself) {
   record_.waits_in = activity::barrier;
   record_.last_call = activity::barrier;
-  expect("in barrier  nothing");
+  expect("running  in barrier  nothing");
   record_.last_call = activity::rpc;
   record_.peer = 0;
-  expect("in barrier; last call rpc (rank 0)  nothing");
+  expect("running  in barrier; last call rpc (rank 0)  nothing");
+}
+
+TEST_F(picture, says_that_a_rank_is_stopped) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  record_.last_call = activity::rpc;
+  process_ = ::getpid();
+  expect("running  last call rpc  nothing");
+  process_ = child;
+  int status = 0;
+  ASSERT_EQ(::kill(child, SIGSTOP), 0);
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  expect("stopped  last call rpc  nothing");
+  record_.state = rank_state::attached;
+  expect("stopped");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
 }
 
 }  // namespace
