@@ -40,6 +40,10 @@ char const* name_of(collective_kind kind) {
       return "all_to_all";
     case collective_kind::scan:
       return "scan";
+    case collective_kind::atomic_domain:
+      return "atomic_domain";
+    case collective_kind::device_allocator:
+      return "device_allocator";
   }
   return "unknown";
 }
@@ -61,7 +65,7 @@ std::string describe_operation(unsigned code) {
 
 std::string describe(collective_signature what) {
   collective_kind const kind = kind_of(what);
-  auto const root = static_cast<std::int32_t>(what >> signature_root_shift & 0xfffffU) - 1;
+  auto const root = static_cast<std::int32_t>(what >> signature_root_shift & signature_root_mask) - 1;
   unsigned const operation = operation_of(what);
   auto const bytes = static_cast<unsigned long long>(what & 0xffffffffU);
   std::string text = name_of(kind);

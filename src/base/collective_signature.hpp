@@ -25,19 +25,24 @@ enum class collective_kind : std::uint8_t {
   scatter,
   all_to_all,
   scan,
+  atomic_domain,
+  device_allocator,
 };
 
-/// Kind in the upper 4 bits, root + 1 (0: none) in the next 20, the operation of a reduction in 8, bytes (of
+/// Kind in the upper 5 bits, root + 1 (0: none) in the next 19, the operation of a reduction in 8, bytes (of
 /// team::create: a hash of the list) in the lower 32; what does not fit is cut off.
 using collective_signature = std::uint64_t;
 
+constexpr unsigned signature_kind_shift = 59;
 constexpr unsigned signature_root_shift = 40;
+constexpr std::uint64_t signature_root_mask =
+    (std::uint64_t{1} << (signature_kind_shift - signature_root_shift)) - 1;
 constexpr unsigned signature_operation_shift = 32;
 
 constexpr collective_signature sign(collective_kind kind, std::int32_t root = -1, std::size_t bytes = 0,
                                     std::uint8_t operation = 0) {
-  return std::uint64_t{static_cast<std::uint8_t>(kind)} << 60U |
-         (static_cast<std::uint64_t>(root + 1) & 0xfffffU) << signature_root_shift |
+  return std::uint64_t{static_cast<std::uint8_t>(kind)} << signature_kind_shift |
+         (static_cast<std::uint64_t>(root + 1) & signature_root_mask) << signature_root_shift |
          std::uint64_t{operation} << signature_operation_shift | (bytes & 0xffffffffU);
 }
 
@@ -47,7 +52,7 @@ constexpr collective_signature without_operation(collective_signature what) {
 }
 
 constexpr collective_kind kind_of(collective_signature what) {
-  return static_cast<collective_kind>(what >> 60U);
+  return static_cast<collective_kind>(what >> signature_kind_shift);
 }
 
 /// Without the list of team::create, which differs between the members of a parent: each list is a new team.

@@ -18,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "engine/collectives/named.hpp"
 #include "engine/collectives/run_to_end.hpp"
 #include "engine/collectives/teams.hpp"
 #include "engine/progress/guard.hpp"
@@ -75,7 +76,7 @@ void compare_with_first(engine::team_view& team, description const& mine) {
   engine::waiting_note const note(activity::wait);
   // In a callback too, where progress is internal.
   engine::run_to_end(&progress_user, [&](engine::on_done done) {
-    engine::start_broadcast(team, &first, sizeof first, 0, done);
+    engine::start_broadcast(team, sign(collective_kind::atomic_domain), &first, sizeof first, 0, done);
   });
   bool const same_cells = first.cell.bytes == mine.cell.bytes && first.cell.is_float == mine.cell.is_float &&
                           first.cell.is_signed == mine.cell.is_signed;
@@ -120,7 +121,8 @@ engine::atomics_by choose_together(engine::team_view& team, std::uint32_t operat
   };
   engine::waiting_note const note(activity::wait);
   engine::run_to_end(&progress_user, [&](engine::on_done done) {
-    engine::start_reduce(team, &by, &by, 1, sizeof by, common, nullptr, -1, done);
+    engine::start_reduce(team, sign(collective_kind::atomic_domain),
+                         {&by, &by, 1, sizeof by, common, nullptr, -1}, done);
   });
   return by;
 }

@@ -25,6 +25,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "engine/collectives/named.hpp"
 #include "engine/collectives/run_to_end.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/copies/descriptor_exchange.hpp"
@@ -113,15 +114,16 @@ struct verdict {
 
 verdict agree(verdict mine) {
   run_collective([&](engine::on_done done) {
-    engine::start_reduce(
-        engine::world_team(), &mine, &mine, 1, sizeof mine,
-        [](void* a, void const* b, std::size_t, void const*) {
-          auto* const into = static_cast<verdict*>(a);
-          auto const* const other = static_cast<verdict const*>(b);
-          if (other->failed > into->failed) into->failed = other->failed;
-          into->active += other->active;
-        },
-        nullptr, -1, done);
+    engine::start_reduce(engine::world_team(), sign(collective_kind::device_allocator),
+                         {&mine, &mine, 1, sizeof mine,
+                          [](void* a, void const* b, std::size_t, void const*) {
+                            auto* const into = static_cast<verdict*>(a);
+                            auto const* const other = static_cast<verdict const*>(b);
+                            if (other->failed > into->failed) into->failed = other->failed;
+                            into->active += other->active;
+                          },
+                          nullptr, -1},
+                         done);
   });
   return mine;
 }
@@ -132,7 +134,8 @@ void share_with_host(engine::descriptor_exchange& exchange, engine::segment_noti
   offer const own = exchange.make_offer(mine, std::move(descriptor));
   std::vector<offer> all(static_cast<std::size_t>(engine::job.local_n));
   run_collective([&](engine::on_done done) {
-    engine::start_gather_all(engine::local_team(), &own, sizeof own, all.data(), done);
+    engine::start_gather_all(engine::local_team(), sign(collective_kind::device_allocator), &own, sizeof own,
+                             all.data(), done);
   });
   exchange.begin(std::move(all));
   engine::waiting_note const note(activity::wait);

@@ -233,6 +233,11 @@ int main(int argc, char** argv) {
   second.destroy();
   if (is("destroyed")) value = second.allocate<int>().where();
   if (is("dangling")) upcxx::copy(q, &value, 1).wait();
+  if (is("allocator_on_one")) {
+    if (upcxx::rank_me() == 1) upcxx::barrier();
+    auto third = upcxx::make_gpu_allocator(4096);
+    third.destroy();
+  }
   if (is("two_allocators")) {
     upcxx::cuda_device device(0);
     upcxx::device_allocator<upcxx::cuda_device> one(device, 4096);

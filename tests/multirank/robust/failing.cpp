@@ -215,6 +215,13 @@ void collectives_differ(std::string const& how) {
     } else {
       upcxx::reduce_one(value, upcxx::op_fast_add, 1).wait();
     }
+  } else if (how == "domain") {  // a call that consists of collectives
+    if (me == 1) {
+      upcxx::barrier();
+    } else {
+      upcxx::atomic_domain<long> domain({upcxx::atomic_op::load});
+      domain.destroy();
+    }
   } else if (how == "end") {  // one barrier more
     all.destroy();
     if (me != 1) upcxx::barrier();

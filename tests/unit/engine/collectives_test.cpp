@@ -167,6 +167,18 @@ TEST(operations, of_the_programs_own_match_any_on_elements_of_that_size) {
             "reduce_all of 24 bytes by an operation of the program's own, of elements of 12 bytes");
 }
 
+TEST(signatures, hold_all_kinds_beside_all_else) {
+  for (unsigned k = 0; k <= static_cast<unsigned>(collective_kind::device_allocator); ++k) {
+    auto const kind = static_cast<collective_kind>(k);
+    collective_signature const s = sign(kind, 500'000, 0xffffffffU, 255);
+    EXPECT_EQ(atl::kind_of(s), kind);
+    EXPECT_EQ(operation_of(s), 255U);
+    EXPECT_NE(describe(s).find("with root 500000"), std::string::npos) << describe(s);
+  }
+  EXPECT_EQ(describe(sign(collective_kind::atomic_domain)), "atomic_domain");
+  EXPECT_EQ(describe(sign(collective_kind::device_allocator)), "device_allocator");
+}
+
 TEST_F(started_calls, of_different_teams_are_not_compared) {
   start(0, 1, call(collective_kind::barrier, 0, 1));
   start(1, 2, call(collective_kind::broadcast, 0, 2));
