@@ -25,7 +25,7 @@ using bootstrap::signal_name;
 constexpr char const* stopped_text = "stopped over the mistake above";
 
 /// "rank 1", "ranks 0, 2".
-std::string list_of(std::vector<int> const& ranks) {
+std::string ranks_in_words(std::vector<int> const& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i) text += format("%s%d", i == 0 ? "" : ", ", ranks[i]);
   return text;
@@ -123,7 +123,7 @@ std::string where_all_are(bootstrap::board const& board, inquiry const& question
     places[text].push_back(rank);
   }
   std::string all;
-  for (auto const& text : order) all += "  " + list_of(places[text]) + ":\n" + text;
+  for (auto const& text : order) all += "  " + ranks_in_words(places[text]) + ":\n" + text;
   std::vector<int> silent;
   std::copy_if(question.asked.begin(), question.asked.end(), std::back_inserter(silent), [&](int rank) {
     return board.slot(rank).live.answered.load(std::memory_order_acquire) != question.number;
@@ -131,7 +131,7 @@ std::string where_all_are(bootstrap::board const& board, inquiry const& question
   if (!silent.empty()) {
     all += format(
         "  %s: no answer. Whoever is stopped, is in the kernel for long or blocks SIGQUIT gives none\n",
-        list_of(silent).c_str());
+        ranks_in_words(silent).c_str());
   }
   return all;
 }
