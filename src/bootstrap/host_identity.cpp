@@ -45,6 +45,10 @@ host_identity own_host_identity(std::int64_t node) {
   return (host_part(node) & ~network_bits) | (os::own_namespace("net") & network_bits);
 }
 
+std::uint64_t own_network_stack() {
+  return hash_of(std::to_string(os::own_namespace("net")), hash_of(boot_id()));
+}
+
 bool share_network(host_identity one, host_identity other) noexcept {
   return (one & network_bits) == (other & network_bits) && (one & network_bits) != 0;
 }

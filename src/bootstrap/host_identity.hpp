@@ -20,6 +20,10 @@ using host_identity = std::uint64_t;
 /// say: then the system's name counts.
 host_identity own_host_identity(std::int64_t node);
 
+/// Equal for processes of one running system and one network namespace, whatever hosts they say they are on: the loop-back device joins them. Of
+/// others it is equal by chance only.
+std::uint64_t own_network_stack();
+
 /// Whether two ranks of a host are known to be in one network namespace.
 bool share_network(host_identity one, host_identity other) noexcept;
 

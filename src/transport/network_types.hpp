@@ -169,6 +169,8 @@ struct abilities {
   /// The own rank may be a peer, too. What is aimed at it or at another rank of the own host goes the way that it goes from
   /// other hosts: an adapter's atomics are done by the adapter.
   bool loopback = false;
+  /// Leads to processes of this running system and network namespace alone, by the loop-back device.
+  bool inside_only = false;
   bool needs_local_registration =
       false;  ///< local ends of puts and gets without a registration are unsupported
   stale_key stale_keys = stale_key::misses;

@@ -14,7 +14,7 @@
 namespace atl::transport {
 
 /// To be raised with every change of network.hpp, network_types.hpp or this file.
-inline constexpr std::uint32_t plugin_version = 6;
+inline constexpr std::uint32_t plugin_version = 7;
 /// So that a change of the types is noticed although nobody has thought of the number.
 inline constexpr std::uint32_t plugin_types = static_cast<std::uint32_t>(
     sizeof(operation) ^ sizeof(abilities) << 4 ^ sizeof(limits) << 8 ^ sizeof(message_sizes) << 12 ^

@@ -1,12 +1,14 @@
-// Each attempt puts a word of every rank together, of three lines: what there is left to try; which libatoll a rank has, and the rank; why the
-// first of what is left cannot be opened here, if so. The first such reason wins. Ranks that have other networks to try have other settings, and
-// those of another library could not read each other's messages; then the word is "!" and says so.
+// Each attempt puts a word of every rank together, of four lines: what there is left to try; which libatoll a rank has, and the rank; its system, and
+// who has no way out; why the first of what is left cannot be opened here, if so. The first such reason wins. Ranks that have other networks to try have
+// other settings, and those of another library could not read each other's messages; then the word is "!" and says so. Of different systems
+// nothing is left but a star.
 //
 // Networks are tried by opening them and not announced in advance, since opening is how a library finds out: usually all have the first, and
 // then nothing else is loaded anywhere.
 
 #include "engine/network/agreement.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/error.hpp"
@@ -16,51 +18,71 @@ namespace {
 
 // So that words fit in what is exchanged.
 constexpr std::size_t longest_list = 120;
+constexpr std::size_t longest_name = 60;
 constexpr std::size_t longest_library = 100;
-constexpr std::size_t longest_reason = 500;
+constexpr std::size_t longest_place = 200;
+constexpr std::size_t longest_reason = 400;
+constexpr char several = '*';
 
 std::string list_of(std::string const& word) { return word.substr(0, word.find('\n')); }
 std::string rest_of(std::string const& word) { return word.substr(word.find('\n') + 1); }
 std::string library_of(std::string const& word) { return list_of(rest_of(word)); }
-std::string reason_of(std::string const& word) { return rest_of(rest_of(word)); }
+std::string place_of(std::string const& word) { return list_of(rest_of(rest_of(word))); }
+std::string reason_of(std::string const& word) { return rest_of(rest_of(rest_of(word))); }
 
-/// Which build, and who has it.
-std::string build_in(std::string const& library) { return library.substr(0, library.find(' ')); }
-std::string owner_in(std::string const& library) { return library.substr(library.find(' ') + 1); }
+/// Which build or system, and what is said behind that.
+std::string first_in(std::string const& line) { return line.substr(0, line.find(' ')); }
+std::string behind_first_in(std::string const& line) { return line.substr(line.find(' ') + 1); }
+
+std::string put_places_together(std::string const& a, std::string const& b) {
+  std::string const system = first_in(a) == first_in(b) ? first_in(a) : std::string(1, several);
+  std::string const no_way_out = behind_first_in(a);
+  return system + " " + (no_way_out.empty() ? behind_first_in(b) : no_way_out);
+}
 
 std::string put_together(std::string const& a, std::string const& b) {
   if (a.front() == '!' || b.front() == '!') return a.front() == '!' ? a : b;
   std::string const one = library_of(a);
   std::string const other = library_of(b);
-  if (build_in(one) != build_in(other))
+  if (first_in(one) != first_in(other))
     return format(
         "!%s and %s have different builds of libatoll (%s, %s): all hosts need the same, so look at LD_LIBRARY_PATH, and for files that are "
         "older there",
-        owner_in(one).c_str(), owner_in(other).c_str(), build_in(one).c_str(), build_in(other).c_str());
+        behind_first_in(one).c_str(), behind_first_in(other).c_str(), first_in(one).c_str(),
+        first_in(other).c_str());
   if (list_of(a) != list_of(b))
     return format("!not all ranks have the same ATOLL_TRANSPORTS: some try %s, some %s", list_of(a).c_str(),
                   list_of(b).c_str());
-  return reason_of(a).empty() ? b : a;
+  return list_of(a) + "\n" + one + "\n" + put_places_together(place_of(a), place_of(b)) + "\n" +
+         (reason_of(a).empty() ? reason_of(b) : reason_of(a));
 }
 
 }  // namespace
 
-agreement agree_on_network(bootstrap::channel& channel, std::string const& build,
+agreement agree_on_network(bootstrap::channel& channel, standpoint const& mine,
                            std::vector<std::string> const& names,
                            std::function<std::string(std::string const& name)> const& open) {
   agreement result;
-  std::string const library = (build + " " + identity()).substr(0, longest_library);
+  std::string const library = (mine.build + " " + identity()).substr(0, longest_library);
   std::string left;
   for (std::string const& name : names) left += (left.empty() ? "" : ",") + name;
   for (std::string const& name : names) {
     std::string const why_not = open(name);
-    std::string word = left.substr(0, longest_list) + "\n" + library + "\n";
+    std::string place = mine.system + " ";
+    if (!mine.no_way_out.empty()) place += identity() + " has " + mine.no_way_out;
+    place.resize(std::min(place.size(), longest_place));
+    std::string word = left.substr(0, longest_list) + "\n" + library + "\n" + place + "\n";
     if (!why_not.empty())
-      word += format("%s: not on %s: %s", name.substr(0, longest_list).c_str(), identity().c_str(),
+      word += format("%s: not on %s: %s", name.substr(0, longest_name).c_str(), identity().c_str(),
                      why_not.substr(0, longest_reason).c_str());
     std::string const all = channel.agree(word, put_together);
     if (all.front() == '!') {
       result.passed_over = all.substr(1);
+      return result;
+    }
+    result.one_system = place_of(all).front() != several;
+    if (!result.one_system && !behind_first_in(place_of(all)).empty()) {
+      result.passed_over = behind_first_in(place_of(all));
       return result;
     }
     if (reason_of(all).empty()) {

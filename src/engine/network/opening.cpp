@@ -12,7 +12,9 @@
 #include "base/os/await_end.hpp"
 #include "base/os/descriptor_limit.hpp"
 #include "base/settings.hpp"
+#include "bootstrap/host_identity.hpp"
 #include "engine/network/agreement.hpp"
+#include "engine/network/ways_out.hpp"
 #include "transport/gpu_places.hpp"
 #include "transport/plugins.hpp"
 
@@ -54,6 +56,40 @@ std::string own_build() {
   return format("%08x", static_cast<unsigned>(token_of(reinterpret_cast<void const*>(&own_build)) >> 32));
 }
 
+/// Whether a network that joins processes of one running system only will do.
+bool may_stay_inside(bool simulated, std::string const& devices) {
+  bool const is_named = !devices.empty() && devices != "all";
+  // Who gives a host a name may split a machine, whose parts are reached by loop-back.
+  return simulated || is_named || !settings::host().empty();
+}
+
+/// Opens a network when an interface is there that leads outside. Libraries look for themselves, when a cable may be out again: then once more. Why there is
+/// still none is left in `no_way_out`, with a network that stays inside.
+transport::opened_network open_when_reached(std::function<transport::opened_network()> const& open,
+                                            std::string const& devices, bool inside_will_do,
+                                            std::string& no_way_out) {
+  constexpr std::uint32_t usual_ms = 10'000;
+  constexpr int most_attempts = 3;  // of a library that uses none of what it is given
+  std::uint32_t const timeout = settings::host_timeout_ms();
+  auto const end =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout != 0 ? timeout : usual_ms);
+  transport::opened_network opened;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    auto const left = end - std::chrono::steady_clock::now();
+    std::string const why =
+        await_way_out(devices, std::chrono::duration_cast<std::chrono::milliseconds>(left));
+    opened.network.reset();
+    opened = open();
+    if (opened.network == nullptr && !why.empty()) opened.why_not += " (" + why + ")";
+    no_way_out.clear();
+    bool const stays_inside = opened.network != nullptr && opened.network->abilities().inside_only;
+    if (!stays_inside || inside_will_do) break;
+    no_way_out = why.empty() ? "no network device but lo that is used" : why;
+    if (!why.empty()) break;
+  }
+  return opened;
+}
+
 /// Libraries say "Input/output error" where they find no descriptor, and give back those they have had.
 std::string words_of_few_descriptors() {
   constexpr std::uint64_t few = 32;
@@ -67,19 +103,28 @@ std::string words_of_few_descriptors() {
 /// Opens the network that the job agrees on. Later periods of the process find the same without meeting again.
 transport::opened_network open_among(
     bootstrap::channel& channel, std::vector<std::string> const& names,
-    std::function<transport::opened_network(std::string const&)> const& open) {
+    std::function<transport::opened_network(std::string const& name, std::string& no_way_out)> const& open) {
   static std::vector<std::string> among;
   static std::string agreed;
-  if (!agreed.empty() && names == among) return open(agreed);
+  static bool one_system = false;
+  standpoint mine;
+  mine.build = own_build();
+  mine.system = format("%llx", static_cast<unsigned long long>(bootstrap::own_network_stack()));
+  if (!agreed.empty() && names == among) {
+    transport::opened_network again = open(agreed, mine.no_way_out);
+    if (one_system || mine.no_way_out.empty()) return again;
+    return {nullptr, identity() + " has " + mine.no_way_out};
+  }
   transport::opened_network result;
-  agreement found = agree_on_network(channel, own_build(), names, [&](std::string const& name) {
+  agreement found = agree_on_network(channel, mine, names, [&](std::string const& name) {
     result.network.reset();
-    result = open(name);
+    result = open(name, mine.no_way_out);
     return result.network != nullptr ? std::string() : result.why_not + words_of_few_descriptors();
   });
   if (found.name.empty()) return {nullptr, std::move(found.passed_over)};
   among = names;
   agreed = found.name;
+  one_system = found.one_system;
   bool const worth_saying = !found.passed_over.empty() &&
                             (found.has_better || chosen_in_vain(names, agreed) || settings::verbosity() > 0);
   if (channel.where().rank == 0 && worth_saying)
@@ -119,10 +164,12 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     config.address_room = longest_card - transport::longest_network_name;
     config.one_machine = hosts_are_simulated(channel);
     config.device_memory = settings::network_device_memory();
-    auto const open = [&](std::string const& name) {
+    bool const inside_will_do = may_stay_inside(config.one_machine, devices);
+    auto const open = [&](std::string const& name, std::string& no_way_out) {
       std::string const library = settings::network_library(name);
       config.library = library.c_str();
-      return transport::open_plugin(name, config);
+      auto const now = [&] { return transport::open_plugin(name, config); };
+      return config.one_machine ? now() : open_when_reached(now, devices, inside_will_do, no_way_out);
     };
     transport::opened_network opened = open_among(channel, names, open);
     if (opened.network == nullptr) {

@@ -154,4 +154,6 @@ bool same_provider(fi_info const& a, fi_info const& b) {
 
 bool is_usable(fi_info const& info) { return rank_of(info) >= 0; }
 
+bool is_loop_back(fi_info const& info) { return rank_of(info) >= loops; }
+
 }  // namespace atl::transport::ofi

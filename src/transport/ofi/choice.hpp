@@ -44,4 +44,7 @@ bool same_provider(fi_info const& a, fi_info const& b);
 /// It can be used without being told more: not an address that leads nowhere from here.
 bool is_usable(fi_info const& info);
 
+/// It leads to the own host only.
+bool is_loop_back(fi_info const& info);
+
 }  // namespace atl::transport::ofi

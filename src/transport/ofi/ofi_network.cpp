@@ -32,6 +32,7 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> 
   abilities_.put_pieces = abilities_.get_pieces = ability{support::emulated, !alone};
   abilities_.late_payload = ability{support::emulated, true};
   abilities_.ordered_messages = true;
+  abilities_.inside_only = is_loop_back(context_->info());
   abilities_.put_before_message = context_->orders_messages_behind_puts();
   // One way, where the word about it goes right behind the put.
   abilities_.put_notified =

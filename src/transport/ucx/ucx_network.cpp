@@ -31,6 +31,8 @@ ucx_network::ucx_network(std::unique_ptr<context> opened, network_config const& 
   abilities_.put_pieces = abilities_.get_pieces = emulated;
   abilities_.put_notified = {support::emulated, true};
   abilities_.late_payload = {support::native, true};
+  abilities_.inside_only = std::all_of(context_->devices().begin(), context_->devices().end(),
+                                       [](device const& d) { return d.name == "lo"; });
   abilities_.atomics_with_processor = true;
   abilities_.stale_keys = stale_key::undetected;
   abilities_.losses = loss_notice::of_ends;

@@ -62,7 +62,7 @@ struct outcome {
 struct wishes {
   std::vector<std::string> names{"ucx", "ofi"};
   std::map<std::string, std::string> broken;
-  std::string build = "1";
+  standpoint self{"1", "a", {}};
 };
 
 std::vector<outcome> agree(std::vector<wishes> const& ranks) {
@@ -72,7 +72,7 @@ std::vector<outcome> agree(std::vector<wishes> const& ranks) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     threads.emplace_back([&, r] {
       channel_of_thread channel(shared, r);
-      all[r].found = agree_on_network(channel, ranks[r].build, ranks[r].names, [&](std::string const& name) {
+      all[r].found = agree_on_network(channel, ranks[r].self, ranks[r].names, [&](std::string const& name) {
         all[r].tried.push_back(name);
         auto const found = ranks[r].broken.find(name);
         return found == ranks[r].broken.end() ? std::string() : found->second;
@@ -128,12 +128,32 @@ TEST(agreement, ranks_that_want_different_ones_are_told_so) {
 
 TEST(agreement, ranks_with_another_library_are_told_so) {
   std::vector<wishes> ranks(3);
-  ranks[2].build = "2";
+  ranks[2].self.build = "2";
   for (outcome const& each : agree(ranks)) {
     EXPECT_EQ(each.found.name, "");
     EXPECT_THAT(each.found.passed_over, HasSubstr("have different builds of libatoll (1, 2)"));
     EXPECT_EQ(each.tried.size(), 1U);
   }
+}
+
+TEST(agreement, who_has_only_the_loop_back_device_is_reached_in_its_own_system_alone) {
+  std::vector<wishes> ranks(3);
+  for (wishes& each : ranks) each.self.no_way_out = "no network device but lo: eth0 has no carrier";
+  for (outcome const& each : agree(ranks)) {
+    EXPECT_EQ(each.found.name, "ucx");
+    EXPECT_TRUE(each.found.one_system);
+  }
+  ranks[0].self.no_way_out.clear();
+  ranks[2].self.no_way_out.clear();
+  ranks[2].self.system = "b";
+  ranks[2].broken["ucx"] = std::string(2000, 'x');
+  for (outcome const& each : agree(ranks)) {
+    EXPECT_EQ(each.found.name, "");
+    EXPECT_FALSE(each.found.one_system);
+    EXPECT_THAT(each.found.passed_over, testing::EndsWith("no network device but lo: eth0 has no carrier"));
+  }
+  ranks[1].self.no_way_out.clear();
+  for (outcome const& each : agree(ranks)) EXPECT_EQ(each.found.name, "ofi");
 }
 
 }  // namespace

@@ -187,5 +187,10 @@ TEST_F(ofi_choice, bridges_of_guests_are_the_last_resort) {
   EXPECT_THAT(chosen(others, ""), ElementsAre("docker0"));
 }
 
+TEST_F(ofi_choice, loop_back_is_known) {
+  EXPECT_FALSE(is_loop_back(*device_list().add("eth0").first()));
+  EXPECT_TRUE(is_loop_back(*device_list().add("lo", "127.0.0.0/8", 0, "127.0.0.1").first()));
+}
+
 }  // namespace
 }  // namespace atl::transport::ofi
