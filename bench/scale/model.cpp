@@ -132,7 +132,7 @@ struct model::virtual_rank {
                                                 bootstrap::placement const& place, bundling bundles) {
     network_messages::shape what;
     if (bundles == bundling::by_host) engine::bundle_by_host(what, place);
-    what.address_of = [](std::int32_t) { return std::string(); };
+    what.card_of = [](std::int32_t) { return engine::card(); };
     return std::make_unique<network_messages>(std::unique_ptr<transport::network>(net), std::move(what),
                                               memory);
   }

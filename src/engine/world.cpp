@@ -154,8 +154,8 @@ std::unique_ptr<network_messages> open_messages(bootstrap::channel& channel, sim
   std::unique_ptr<transport::network> network = open_network(channel, machine);
   if (network == nullptr) return nullptr;
   network_messages::shape what;
-  what.address_of = [&channel, name = network->name()](std::int32_t rank) {
-    return address_of(channel, rank, name);
+  what.card_of = [&channel, name = network->name()](std::int32_t rank) {
+    return card_of(channel, rank, name);
   };
   what.ranks = channel.where().size;
   what.period = neighbours.period();

@@ -169,7 +169,7 @@ class Cables(Patient, ThreeInterfaces, unittest.TestCase):
             said = [line for line in (got.stdout + got.stderr).splitlines() if line.startswith("atoll: ")]
             self.assertGreaterEqual(len(said), 1, got.stdout + got.stderr)
             # The system's words, or on a busy machine those of the time that has passed.
-            self.assertRegex(said[0], r"rank [01] of 2 \(h[12]\): network: rank [01] cannot be reached over the network ucx: "
+            self.assertRegex(said[0], r"rank [01] of 2 \(h[12]\): network: rank [01] \(h[12]\) cannot be reached over the network ucx: "
                                       r".*(Is a cable out|for 2\.\d s nobody has answered the call)")
             back = threading.Timer(4, mend)
             back.start()

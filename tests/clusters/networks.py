@@ -194,7 +194,7 @@ class Agreement(Patient, unittest.TestCase):
                         self.delay_launcher(job, program, words)
                     self.assertNotEqual(job.wait(PATIENCE), 0)
                     errors = os.pread(words.fileno(), 1 << 16, 0).decode()
-                self.assertRegex(errors, rf"rank [01] cannot be reached over the network {network}: for \d+\.\d s nobody has answered "
+                self.assertRegex(errors, rf"rank [01] \(h[12]\) cannot be reached over the network {network}: for \d+\.\d s nobody has answered "
                                              r"the call from 198\.18\.0\.(1 to 198\.18\.0\.2|2 to 198\.18\.0\.1) port \d+, which was not refused either")
                 self.assertEqual(len(re.findall("(?m)^atoll: ", errors)), 1, errors)
 
@@ -211,7 +211,7 @@ class Agreement(Patient, unittest.TestCase):
             self.assertNotEqual(job.wait(PATIENCE), 0)
             errors = os.pread(words.fileno(), 1 << 16, 0).decode()
             # Where a put's acknowledgement cannot be sent, libucp ends the process itself.
-            self.assertRegex(errors, r"rank [01] cannot be reached over the network ucx any more: |Fatal: unexpected error: Endpoint timeout")
+            self.assertRegex(errors, r"rank [01] \(h[12]\) cannot be reached over the network ucx any more: |Fatal: unexpected error: Endpoint timeout")
             self.assertEqual(len(re.findall("(?m)^atoll: ", errors)), 1, errors)
 
     @staticmethod

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,6 +105,28 @@ TEST(ofi, AnAddressIsRefusedThatIsNone) {
   std::string const text = "not an address of libfabric";
   EXPECT_EQ(opened.network->connect(1, std::as_bytes(std::span(text))), started::unsupported);
   EXPECT_THAT(opened.network->last_error(), HasSubstr("no address"));
+}
+
+struct refusals final : receiver {
+  std::string words;
+  taken arrived(arrival const& /*what*/) override { return taken::consumed; }
+  void notified(std::int32_t /*peer*/, std::uint64_t /*tag*/) override {}
+  void connection(connection_event const& event) override { words = event.words; }
+};
+
+TEST(ofi, WhoIsRefusedSaysWhere) {
+  opened_network const opened = open_plugin("ofi", between_simulated_hosts());
+  ASSERT_NE(opened.network, nullptr) << opened.why_not;
+  std::vector<std::byte> gone;
+  {
+    opened_network const other = open_plugin("ofi", between_simulated_hosts());
+    ASSERT_NE(other.network, nullptr) << other.why_not;
+    gone.assign(other.network->address().begin(), other.network->address().end());
+  }
+  ASSERT_EQ(opened.network->connect(1, gone), started::under_way);
+  refusals heard;
+  while (heard.words.empty()) opened.network->poll(heard);
+  EXPECT_THAT(heard.words, testing::MatchesRegex(R"(.+ \(127\.0\.0\.1 port [0-9]+\))"));
 }
 
 }  // namespace

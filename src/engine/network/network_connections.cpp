@@ -56,7 +56,7 @@ bool network_messages::connect(network_peer& p) {
   }
   if (p.link != link_state::none) return false;
   if (p.refusals != 0 && decision_clock::now_ns() < p.try_again_ns) return false;
-  std::string const address = shape_.address_of(p.rank);
+  std::string const address = shape_.card_of(p.rank).address;
   if (p.refusals == 0) p.connecting_since_ns = decision_clock::now_ns();
   switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {
     case started::complete:
@@ -70,9 +70,9 @@ bool network_messages::connect(network_peer& p) {
       return false;
     default:
       check_failed(
-          "network: rank %d cannot be reached over the network %s: %s. ATOLL_NET_DEVICES names the interfaces that are to be used; `atoll "
+          "network: %s cannot be reached over the network %s: %s. ATOLL_NET_DEVICES names the interfaces that are to be used; `atoll "
           "info` shows which there are",
-          p.rank, std::string(network_->name()).c_str(), network_->last_error().c_str());
+          name_of(p.rank).c_str(), std::string(network_->name()).c_str(), network_->last_error().c_str());
   }
 }
 
@@ -114,13 +114,22 @@ void network_messages::refused(network_peer& p, std::string_view words) {
   if (patience != 0 ? now - p.first_refusal_ns > patience : p.refusals > most_refusals) {
     // Others find that, too, and one rank says so.
     check_failed(
-        "network: rank %d cannot be reached over the network %s: %.*s. It was tried %u times, and for %.1f s after the "
+        "network: %s cannot be reached over the network %s: %.*s. It was tried %u times, and for %.1f s after the "
         "first one. %s",
-        p.rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data(),
-        p.refusals, static_cast<double>(now - p.first_refusal_ns) / 1e9, what_to_try().c_str());
+        name_of(p.rank).c_str(), std::string(network_->name()).c_str(), static_cast<int>(words.size()),
+        words.data(), p.refusals, static_cast<double>(now - p.first_refusal_ns) / 1e9, what_to_try().c_str());
   }
   // Networks have words of their own for each attempt. What took long so far need not be tried often.
   p.try_again_ns = now + std::clamp((now - p.first_refusal_ns) / 4, shortest_pause_ns, longest_pause_ns);
+}
+
+std::string network_messages::name_of(std::int32_t rank) const {
+  std::string host;
+  try {
+    host = shape_.card_of(rank).host;
+  } catch (bootstrap::bootstrap_error const&) {  // the job is being ended
+  }
+  return host.empty() ? format("rank %d", rank) : format("rank %d (%s)", rank, host.c_str());
 }
 
 void network_messages::become(network_peer& p, link_state now) noexcept {
@@ -145,16 +154,16 @@ void network_messages::look_for_silence() {
   std::vector<os::unanswered_call> const calls = os::unanswered_calls();
   if (calls.empty()) return;
   for (std::int32_t const rank : ranks) {
-    std::string const addresses = shape_.address_of(rank);
+    std::string const addresses = shape_.card_of(rank).address;
     // The program may call others, who do not answer either.
     auto const call = std::find_if(calls.begin(), calls.end(),
                                    [&](os::unanswered_call const& c) { return c.is_to_one_of(addresses); });
     if (call == calls.end()) continue;
     check_failed(
-        "network: rank %d cannot be reached over the network %s: for %.1f s nobody has answered the call %s, which was not refused "
+        "network: %s cannot be reached over the network %s: for %.1f s nobody has answered the call %s, which was not refused "
         "either. Does a firewall between the hosts drop it, or do these interfaces not reach each other? ATOLL_NET_DEVICES names "
         "the interfaces that are to be used, and ATOLL_HOST_TIMEOUT how long is waited",
-        rank, std::string(network_->name()).c_str(),
+        name_of(rank).c_str(), std::string(network_->name()).c_str(),
         static_cast<double>(now - peer(rank).connecting_since_ns) / 1e9, call->words.c_str());
   }
 }
@@ -232,9 +241,10 @@ void network_messages::lost(std::int32_t rank, std::string_view words) const {
   bootstrap::await_explanation();
   // Those at the other end find the same where it is the connection that has broken; one of them says so.
   check_failed(
-      "network: rank %d cannot be reached over the network %s any more: %.*s. The rank or its host has ended, the "
+      "network: %s cannot be reached over the network %s any more: %.*s. The rank or its host has ended, the "
       "network between the hosts is down, or a firewall there has ended the connection.",
-      rank, std::string(network_->name()).c_str(), static_cast<int>(words.size()), words.data());
+      name_of(rank).c_str(), std::string(network_->name()).c_str(), static_cast<int>(words.size()),
+      words.data());
 }
 
 }  // namespace atl::engine

@@ -35,6 +35,7 @@
 #include <atoll/transport/message.hpp>
 
 #include "base/single.hpp"
+#include "engine/network/card.hpp"
 #include "engine/network/looks.hpp"
 #include "engine/network/peer.hpp"
 #include "transport/message_memory.hpp"
@@ -54,7 +55,7 @@ namespace atl::engine {
 class network_messages final : public single<network_messages>, public transport::receiver {
  public:
   struct shape {
-    std::function<std::string(std::int32_t)> address_of;            ///< how to reach a rank of the job
+    std::function<card(std::int32_t)> card_of;                      ///< how to reach a rank of the job
     std::int32_t ranks = std::numeric_limits<std::int32_t>::max();  ///< of the job
     std::uint32_t period = 0;
     std::size_t credit = std::size_t{256} << 10;  ///< bytes of requests at one peer
@@ -210,6 +211,8 @@ class network_messages final : public single<network_messages>, public transport
   /// Told when the data of a notified put of that rank are in memory. May be empty.
   std::function<void(std::int32_t rank, std::uint64_t tag)> on_notified;
   /// Ends the job: what that rank has to do with cannot go on.
+  /// "rank 2 (h2)"
+  [[nodiscard]] std::string name_of(std::int32_t rank) const;
   [[noreturn]] void lost(std::int32_t rank, std::string_view words) const;
 
   // What the transport calls.

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/os/await_end.hpp"
 #include "base/os/descriptor_limit.hpp"
+#include "base/os/host_name.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/host_identity.hpp"
 #include "engine/network/agreement.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 /// What a rank publishes at once (bootstrap::channel).
 constexpr std::size_t longest_card = 1024;
+constexpr std::size_t longest_host = 32;
 
 /// Over TCP each connection is a descriptor, as are two for each further device; and libraries do badly where there is none for one that comes: UCX stops listening, libfabric
 /// lets the peer wait. What the program and the rest of the library need comes on top.
@@ -161,7 +163,7 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     config.job = std::hash<std::string_view>{}(channel.job_id());
     config.devices = devices.c_str();
     config.gpu = gpu.c_str();
-    config.address_room = longest_card - transport::longest_network_name;
+    config.address_room = longest_card - transport::longest_network_name - longest_host - 1;
     config.one_machine = hosts_are_simulated(channel);
     config.device_memory = settings::network_device_memory();
     bool const inside_will_do = may_stay_inside(config.one_machine, devices);
@@ -184,26 +186,29 @@ std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, si
     }
     network = std::move(opened.network);
   }
-  // A card: the network's name, a zero, the address.
+  // A card: the network's name, a zero, the host's, a zero, the address.
   std::string card(network->name());
   std::span<std::byte const> const own = network->address();
+  card += '\0';
+  card += os::host_name().substr(0, longest_host);
   card += '\0';
   card.append(reinterpret_cast<char const*>(own.data()), own.size());
   channel.publish(card);
   return network;
 }
 
-std::string address_of(bootstrap::channel& channel, std::int32_t rank, std::string_view network) {
-  std::string card = channel.published_by(rank);
-  std::size_t const end = std::min(card.find('\0'), card.size());
-  std::string_view const theirs = std::string_view(card).substr(0, end);
+card card_of(bootstrap::channel& channel, std::int32_t rank, std::string_view network) {
+  std::string const text = channel.published_by(rank);
+  std::size_t const end = std::min(text.find('\0'), text.size());
+  std::string_view const theirs = std::string_view(text).substr(0, end);
   if (theirs != network) {
     fatal("network", "rank %d uses the network %.*s, and this rank %.*s, although all had agreed on one",
           rank, static_cast<int>(theirs.size()), theirs.data(), static_cast<int>(network.size()),
           network.data());
   }
-  card.erase(0, end + 1);
-  return card;
+  std::size_t const host = std::min(end + 1, text.size());
+  std::size_t const host_end = std::min(text.find('\0', host), text.size());
+  return {text.substr(host, host_end - host), text.substr(std::min(host_end + 1, text.size()))};
 }
 
 }  // namespace atl::engine

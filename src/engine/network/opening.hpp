@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "bootstrap/bootstrap.hpp"
+#include "engine/network/card.hpp"
 #include "engine/network/simulated.hpp"
 #include "transport/network.hpp"
 
@@ -19,7 +20,7 @@ std::unique_ptr<simulated_machine> join_simulated(bootstrap::channel& channel);
 /// The network of this rank, null in jobs on one host; leaves its address for the others. Throws startup_error.
 std::unique_ptr<transport::network> open_network(bootstrap::channel& channel, simulated_machine* machine);
 
-/// How a rank of the job is reached by `network`, as that has left it. Ends the job if that uses another network.
-std::string address_of(bootstrap::channel& channel, std::int32_t rank, std::string_view network);
+/// The card of a rank of the job, as that has left it. Ends the job if that uses another network than `network`.
+card card_of(bootstrap::channel& channel, std::int32_t rank, std::string_view network);
 
 }  // namespace atl::engine

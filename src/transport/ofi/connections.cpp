@@ -7,9 +7,15 @@
 // sender: so one that is older than the connection is known for what it is, and a newer one says that the peer has given the
 // old connection up.
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "transport/ofi/ofi_network.hpp"
@@ -20,6 +26,22 @@ namespace {
 
 constexpr std::uint32_t introduction_mark = 0x3349464f;  // "OFI3"
 constexpr std::size_t longest_event = sizeof(fi_eq_cm_entry) + 256;
+
+/// " (198.18.0.2 port 4711)", where it is an address by IP.
+std::string called_in_words(std::span<std::byte const> address) {
+  sockaddr_storage at{};
+  std::memcpy(&at, address.data(), std::min(address.size(), sizeof at));
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  auto const& v4 = reinterpret_cast<sockaddr_in const&>(at);
+  auto const& v6 = reinterpret_cast<sockaddr_in6 const&>(at);
+  bool const is_v4 = at.ss_family == AF_INET && address.size() >= sizeof v4;
+  bool const is_v6 = at.ss_family == AF_INET6 && address.size() >= sizeof v6;
+  if (!is_v4 && !is_v6) return {};
+  void const* const host = is_v4 ? static_cast<void const*>(&v4.sin_addr) : &v6.sin6_addr;
+  ::inet_ntop(at.ss_family, host, text.data(), text.size());
+  return std::string(" (") + text.data() + " port " +
+         std::to_string(ntohs(is_v4 ? v4.sin_port : v6.sin6_port)) + ")";
+}
 
 }  // namespace
 
@@ -68,7 +90,8 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
   }
   own_endpoint(p, made);
   introduction const own{introduction_mark, me_, p.number, 0, job_};
-  if (int const e = fi_connect(made, to.data(), &own, sizeof own); e != 0) lose(p, words_of(e));
+  p.called = called_in_words(to);
+  if (int const e = fi_connect(made, to.data(), &own, sizeof own); e != 0) lose(p, words_of(e) + p.called);
   return started::under_way;
 }
 
@@ -137,7 +160,9 @@ void ofi_network::take_failure(context const& of, std::size_t rail) {
     return;
   }
   auto const found = endpoints_.find(error.fid);
-  if (found != endpoints_.end()) lose(*found->second, words_of(error.err));
+  if (found == endpoints_.end()) return;
+  peer& p = *found->second;
+  lose(p, words_of(error.err) + (p.now == peer::link::connecting && p.begun ? p.called : std::string()));
 }
 
 /// `request`: null where one endpoint serves all peers.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "transport/common/peer.hpp"
@@ -140,6 +141,7 @@ struct flush_point {
 
 struct peer : peer_state {
   bool begun = false;  ///< by this side's own request
+  std::string called;  ///< where this side connects to, in words
   bool said_over = false;
   bool got_over = false;
   bool hung_up = false;  ///< the peer has closed its end
