@@ -9,6 +9,7 @@
 //
 // The endpoint outlives the agreement, and goes by force when it is lost.
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -21,8 +22,9 @@ namespace {
 
 /// Messages of a lane to a peer under way: more would only wait in libucp.
 constexpr std::size_t most_in_lane = 64;
-/// Where no interface leads to a peer: a cable may be out. libucp writes a line about each attempt.
-constexpr std::uint64_t between_looks_for_a_way_ns = 1'000'000'000;
+/// Where no interface leads to a peer: a cable may be out. libucp writes a line about each attempt, so that each pause is twice as long as the one before.
+constexpr std::uint64_t first_pause_ns = 1'000'000'000;
+constexpr std::uint64_t longest_pause_ns = 4 * first_pause_ns;
 
 }  // namespace
 
@@ -53,10 +55,16 @@ bool ucx_network::open_endpoint(peer& p, std::span<std::byte const> worker_addre
     whom.owner->lose(whom, words_of(status));
   };
   ucs_status_t const s = ucp.ep_create(context_->worker(), &how, &p.endpoint);
-  if (s == UCS_OK) return true;
+  if (s == UCS_OK) {
+    p.pause_ns = 0;
+    return true;
+  }
   p.endpoint = nullptr;
   error_ = "UCX makes no endpoint: " + words_of(s);
-  if (s == UCS_ERR_UNREACHABLE) p.not_before_ns = now_ns() + between_looks_for_a_way_ns;
+  if (s == UCS_ERR_UNREACHABLE) {
+    p.pause_ns = std::clamp(2 * p.pause_ns, first_pause_ns, longest_pause_ns);
+    p.not_before_ns = now_ns() + p.pause_ns;
+  }
   return false;
 }
 

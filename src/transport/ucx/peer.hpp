@@ -99,6 +99,7 @@ struct kept_message {
 struct peer : peer_state {
   ucx_network* owner = nullptr;
   std::uint64_t not_before_ns = 0;  ///< it is tried again
+  std::uint64_t pause_ns = 0;       ///< before that; 0: it was not in vain
   bool given_up = false;
   bool flushing = false;  ///< an own flush is under way
 
