@@ -301,29 +301,35 @@ segment& segment_table::suppose(memory_place place) {
   return add(std::move(theirs));
 }
 
+std::string segment_table::problem_with(memory_place place, std::size_t bytes) {
+  auto const name = name_of(place.owner);
+  segment const* const found = look_up(key_of(name));
+  if (found == nullptr || found->known.kind != kind_of(place.owner)) {
+    return format(
+        "a pointer refers to address 0x%" PRIx64
+        " of segment %u on a %s device of rank %d, "
+        "but no such segment is open: its device or allocator was destroyed, or the pointer is damaged",
+        place.address, unsigned{name.number}, to_string(kind_of(place.owner)), name.rank);
+  }
+  segment_notice const& s = found->known;
+  std::uint64_t const offset = place.address - s.base;
+  if (offset <= s.bytes && bytes <= s.bytes - offset) return {};
+  return format("%zu bytes at address 0x%" PRIx64
+                " of rank %d's %s device %d reach outside the segment, "
+                "which is 0x%" PRIx64 " to 0x%" PRIx64,
+                bytes, place.address, name.rank, to_string(s.kind), s.device, s.base, s.base + s.bytes);
+}
+
 segment& segment_table::find(memory_place place, std::size_t bytes, char const* call) {
   auto const name = name_of(place.owner);
   segment* found = look_up(key_of(name));
   if (found == nullptr && !hosts.is_local(static_cast<std::uint32_t>(name.rank))) found = &suppose(place);
-  if (found == nullptr || found->known.kind != kind_of(place.owner)) {
-    fatal(call,
-          "a pointer refers to address 0x%" PRIx64
-          " of segment %u on a %s device of rank %d, "
-          "but no such segment is open: its device or allocator was destroyed, or the pointer is damaged",
-          place.address, unsigned{name.number}, to_string(kind_of(place.owner)), name.rank);
-  }
-  segment& s = *found;
-  std::uint64_t const offset = place.address - s.known.base;
-  if (offset > s.known.bytes || bytes > s.known.bytes - offset) {
-    fatal(call,
-          "%zu bytes at address 0x%" PRIx64
-          " of rank %d's %s device %d reach outside the segment, "
-          "which is 0x%" PRIx64 " to 0x%" PRIx64,
-          bytes, place.address, name.rank, to_string(s.known.kind), s.known.device, s.known.base,
-          s.known.base + s.known.bytes);
-  }
-  if (s.memory == nullptr && !s.out_of_reach) import(s);
-  return s;
+  bool const fits = found != nullptr && found->known.kind == kind_of(place.owner) &&
+                    place.address - found->known.base <= found->known.bytes &&
+                    bytes <= found->known.bytes - (place.address - found->known.base);
+  if (!fits) fatal(call, "%s", problem_with(place, bytes).c_str());
+  if (found->memory == nullptr && !found->out_of_reach) import(*found);
+  return *found;
 }
 
 void segment_table::prepare_host(memory::kind& kind, std::int32_t rank) {

@@ -115,6 +115,8 @@ class segment_table final : public single<segment_table> {
   /// Ends the job if the place is in no segment that is open; of segments of other hosts their owners know that.
   /// `call`: what the program has called, for its words.
   copy_place resolve(memory_place place, std::size_t bytes, char const* call = "copy");
+  /// Why a peer may not have `bytes` bytes at a place in a segment of this rank; nothing if it may.
+  std::string problem_with(memory_place place, std::size_t bytes);
   /// A segment of this process, or null.
   segment const* own(std::uint16_t number);
   // See kernels.hpp.

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include <atoll/base/exceptions.hpp>
+#include <atoll/engine/job.hpp>
 #include <atoll/engine/rma.hpp>
 
 #include "base/copy_watched.hpp"
+#include "base/error.hpp"
 #include "engine/copies/copies.hpp"
 
 namespace atl::engine {
@@ -36,6 +39,7 @@ void serve_load(message* m) { device_copies::here().staged().serve_load(m); }
 void serve_store(message* m) { device_copies::here().staged().serve_store(m); }
 void loaded(message* m) { device_copies::here().staged().loaded(m); }
 void stored(message* m) { device_copies::here().staged().stored(m); }
+void refused(message* m) { staged_copies::refused(m); }
 
 /// Sends an order or an answer with `bytes` of data behind it; false if there is no memory for it now.
 bool send(std::int32_t target, function_token token, order const& head, void const* data,
@@ -92,6 +96,17 @@ struct staged_copies::service final : memory::copy_record {
 
 // The owner's side
 
+/// What is wrong with an order is its initiator's mistake, who knows the call: that rank says so, and ends the job.
+bool staged_copies::refuse(message* m) {
+  order const asked = order_in(*m);
+  std::string const why = segments_.problem_with(asked.place, asked.bytes);
+  if (why.empty()) return false;
+  if (!send(m->source, token_cache<&engine::refused>::get(), asked, why.c_str(), why.size() + 1))
+    fatal("copy", "rank %d has asked for a copy: %s", m->source, why.c_str());
+  release(m);
+  return true;
+}
+
 staged_copies::service* staged_copies::begin_service(message* m) {
   auto* const s = new service(*this, *m);
   ++s->device->copies;
@@ -100,6 +115,7 @@ staged_copies::service* staged_copies::begin_service(message* m) {
 }
 
 void staged_copies::serve_load(message* m) {
+  if (refuse(m)) return;
   without_load_.push_back(begin_service(m));
   release(m);
   begin_loads();
@@ -120,6 +136,7 @@ void staged_copies::begin_loads() {
 }
 
 void staged_copies::serve_store(message* m) {
+  if (refuse(m)) return;
   service* const s = begin_service(m);
   s->data = m;
   s->device->kind->copy({s->device->memory.get(), s->asked.place.address},
@@ -240,6 +257,13 @@ void staged_copies::stored(message* m) {
   auto* const p = reinterpret_cast<piece*>(static_cast<std::uintptr_t>(order_in(*m).cookie));
   release(m);
   half_landed(p);
+}
+
+void staged_copies::refused(message* m) {
+  order const asked = order_in(*m);
+  auto const* const p = reinterpret_cast<piece*>(static_cast<std::uintptr_t>(asked.cookie));
+  fatal("copy", "rank %d has asked for a copy of %zu bytes, which rank %d refuses: %s", job.rank_me,
+        p->whole->bytes, m->source, reinterpret_cast<char const*>(m->payload() + sizeof(order)));
 }
 
 /// Does the next half of a piece: `device` is its end in device memory, or host memory elsewhere, `host` its other

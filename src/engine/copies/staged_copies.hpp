@@ -33,6 +33,7 @@ class staged_copies {
   // … and the initiator's.
   void loaded(message* m);
   void stored(message* m);
+  [[noreturn]] static void refused(message* m);
 
  private:
   /// Private memory for data on their way. What finds no room waits; alone, anything fits.
@@ -57,6 +58,7 @@ class staged_copies {
   bool do_half(piece* p, copy_place const& device, std::byte* host);
   void give_buffer(piece* p);
   void give_buffers();
+  bool refuse(message* m);
   service* begin_service(message* m);
   void begin_loads();
   bool answer(service* s) noexcept;

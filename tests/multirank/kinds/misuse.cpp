@@ -115,6 +115,17 @@ int main(int argc, char** argv) {
   if (is("killed") && upcxx::rank_me() == 1) ::kill(::getpid(), SIGKILL);
   if (is("killed")) upcxx::barrier();
   if (is("outside")) upcxx::copy(&value, theirs + (1 << 20), 1).wait();
+  if (is("outside_elsewhere")) {
+    std::vector<int> values(1 << 19);
+    if (upcxx::rank_me() == 0) upcxx::copy(values.data(), theirs, values.size()).wait();
+    upcxx::barrier();
+  }
+  if (is("dangling_elsewhere")) {
+    if (upcxx::rank_me() == 1) allocator.destroy();
+    upcxx::barrier();
+    if (upcxx::rank_me() == 0) upcxx::copy(theirs, &value, 1).wait();
+    upcxx::barrier();
+  }
   if (is("beyond")) upcxx::copy(p, p + 200, 90).wait();
   if (is("count_wraps")) upcxx::copy(p, &value, SIZE_MAX / 4 + 5).wait();
   if (is("overlap")) upcxx::copy(p, p + 3, 10).wait();
