@@ -1,5 +1,5 @@
-// Each attempt puts a word of every rank together, of four lines: what there is left to try; which libatoll a rank has, and the rank; its system, and
-// who has no way out; why the first of what is left cannot be opened here, if so. The first such reason wins. Ranks that have other networks to try have
+// Each attempt puts a word of every rank together, of five lines: what there is left to try; which libatoll a rank has, and the rank; its system, and
+// who has no way out; which program, and the rank, or "!" and two that differ; why the first of what is left cannot be opened here, if so. The first such reason wins. Ranks that have other networks to try have
 // other settings, and those of another library could not read each other's messages; then the word is "!" and says so. Of different systems
 // nothing is left but a star.
 //
@@ -18,17 +18,20 @@ namespace {
 
 // So that words fit in what is exchanged.
 constexpr std::size_t longest_list = 120;
-constexpr std::size_t longest_name = 60;
+constexpr std::size_t longest_name = 40;
 constexpr std::size_t longest_library = 100;
-constexpr std::size_t longest_place = 200;
-constexpr std::size_t longest_reason = 400;
+constexpr std::size_t longest_place = 180;
+constexpr std::size_t longest_reason = 290;
+constexpr std::size_t longest_owner = 60;
+constexpr std::size_t longest_owner_of_reason = 90;
 constexpr char several = '*';
 
 std::string list_of(std::string const& word) { return word.substr(0, word.find('\n')); }
 std::string rest_of(std::string const& word) { return word.substr(word.find('\n') + 1); }
 std::string library_of(std::string const& word) { return list_of(rest_of(word)); }
 std::string place_of(std::string const& word) { return list_of(rest_of(rest_of(word))); }
-std::string reason_of(std::string const& word) { return rest_of(rest_of(rest_of(word))); }
+std::string program_of(std::string const& word) { return list_of(rest_of(rest_of(rest_of(word)))); }
+std::string reason_of(std::string const& word) { return rest_of(rest_of(rest_of(rest_of(word)))); }
 
 /// Which build or system, and what is said behind that.
 std::string first_in(std::string const& line) { return line.substr(0, line.find(' ')); }
@@ -38,6 +41,26 @@ std::string put_places_together(std::string const& a, std::string const& b) {
   std::string const system = first_in(a) == first_in(b) ? first_in(a) : std::string(1, several);
   std::string const no_way_out = behind_first_in(a);
   return system + " " + (no_way_out.empty() ? behind_first_in(b) : no_way_out);
+}
+
+/// "name=build"; a name may have blanks, which would end it.
+std::string key_of_program(standpoint const& mine) {
+  std::string key = mine.program.substr(0, longest_name);
+  std::replace_if(
+      key.begin(), key.end(), [](unsigned char c) { return c <= ' '; }, '_');
+  return key + "=" + mine.program_build;
+}
+
+/// Of different programs, which are started together on purpose, one is left.
+std::string put_programs_together(std::string const& a, std::string const& b) {
+  if (a.front() == '!' || b.front() == '!') return a.front() == '!' ? a : b;
+  std::string const one = first_in(a);
+  std::string const other = first_in(b);
+  std::size_t const name_ends = one.rfind('=');
+  if (one == other || one.substr(0, name_ends) != other.substr(0, other.rfind('='))) return a;
+  return format("!%s: %s has %s, %s has %s", one.substr(0, name_ends).c_str(), behind_first_in(a).c_str(),
+                one.substr(name_ends + 1).c_str(), behind_first_in(b).c_str(),
+                other.substr(name_ends + 1).c_str());
 }
 
 std::string put_together(std::string const& a, std::string const& b) {
@@ -54,6 +77,7 @@ std::string put_together(std::string const& a, std::string const& b) {
     return format("!not all ranks have the same ATOLL_TRANSPORTS: some try %s, some %s", list_of(a).c_str(),
                   list_of(b).c_str());
   return list_of(a) + "\n" + one + "\n" + put_places_together(place_of(a), place_of(b)) + "\n" +
+         put_programs_together(program_of(a), program_of(b)) + "\n" +
          (reason_of(a).empty() ? reason_of(b) : reason_of(a));
 }
 
@@ -64,6 +88,7 @@ agreement agree_on_network(bootstrap::channel& channel, standpoint const& mine,
                            std::function<std::string(std::string const& name)> const& open) {
   agreement result;
   std::string const library = (mine.build + " " + identity()).substr(0, longest_library);
+  std::string const program = key_of_program(mine) + " " + identity().substr(0, longest_owner);
   std::string left;
   for (std::string const& name : names) left += (left.empty() ? "" : ",") + name;
   for (std::string const& name : names) {
@@ -71,15 +96,17 @@ agreement agree_on_network(bootstrap::channel& channel, standpoint const& mine,
     std::string place = mine.system + " ";
     if (!mine.no_way_out.empty()) place += identity() + " has " + mine.no_way_out;
     place.resize(std::min(place.size(), longest_place));
-    std::string word = left.substr(0, longest_list) + "\n" + library + "\n" + place + "\n";
+    std::string word = left.substr(0, longest_list) + "\n" + library + "\n" + place + "\n" + program + "\n";
     if (!why_not.empty())
-      word += format("%s: not on %s: %s", name.substr(0, longest_name).c_str(), identity().c_str(),
+      word += format("%s: not on %s: %s", name.substr(0, longest_name).c_str(),
+                     identity().substr(0, longest_owner_of_reason).c_str(),
                      why_not.substr(0, longest_reason).c_str());
     std::string const all = channel.agree(word, put_together);
     if (all.front() == '!') {
       result.passed_over = all.substr(1);
       return result;
     }
+    if (program_of(all).front() == '!') result.programs = program_of(all).substr(1);
     result.one_system = place_of(all).front() != several;
     if (!result.one_system && !behind_first_in(place_of(all)).empty()) {
       result.passed_over = behind_first_in(place_of(all));

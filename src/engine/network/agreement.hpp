@@ -12,7 +12,9 @@ namespace atl::engine {
 
 /// What a rank says of itself beside its networks; no line ends in it.
 struct standpoint {
-  std::string build;         ///< of this library, without blanks
+  std::string build;               ///< of this library, without blanks
+  std::string program = "";        ///< name of the running program
+  std::string program_build = "";  ///< without blanks
   std::string system = "0";  ///< without blanks; equal where ranks reach each other by the loop-back device
   std::string
       no_way_out;  ///< "no network device but lo": nothing else leads to this rank; else empty. Looked at after each opening
@@ -23,6 +25,8 @@ struct agreement {
   /// What is wrong with those before it, or with all, as of one rank that lacks each. The same on all ranks.
   std::string passed_over;
   bool has_better = false;  ///< this rank has one of those
+  /// Where ranks have different builds of programs of one name: which and who, in words. Programs of different names are no mistake.
+  std::string programs;
   bool one_system = false;  ///< all ranks reach each other by the loop-back device
 };
 

@@ -1,5 +1,8 @@
 #include "engine/network/opening.hpp"
 
+#include <errno.h>  // program_invocation_short_name
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -92,6 +95,12 @@ transport::opened_network open_when_reached(std::function<transport::opened_netw
   return opened;
 }
 
+/// Which program this is, in the same way: by where it begins.
+std::string own_program_build() {
+  auto const* const entry = reinterpret_cast<void const*>(::getauxval(AT_ENTRY));
+  return format("%08x", static_cast<unsigned>(token_of(entry) >> 32));
+}
+
 /// Libraries say "Input/output error" where they find no descriptor, and give back those they have had.
 std::string words_of_few_descriptors() {
   constexpr std::uint64_t few = 32;
@@ -111,6 +120,8 @@ transport::opened_network open_among(
   static bool one_system = false;
   standpoint mine;
   mine.build = own_build();
+  mine.program = program_invocation_short_name;
+  mine.program_build = own_program_build();
   mine.system = format("%llx", static_cast<unsigned long long>(bootstrap::own_network_stack()));
   if (!agreed.empty() && names == among) {
     transport::opened_network again = open(agreed, mine.no_way_out);
@@ -123,6 +134,12 @@ transport::opened_network open_among(
     result = open(name, mine.no_way_out);
     return result.network != nullptr ? std::string() : result.why_not + words_of_few_descriptors();
   });
+  if (channel.where().rank == 0 && !found.programs.empty())
+    warn(
+        "network",
+        "hosts have different builds of the program %s. They may compute different things, and cannot call each other's functions: all "
+        "hosts need the same, so look for files that are older there",
+        found.programs.c_str());
   if (found.name.empty()) return {nullptr, std::move(found.passed_over)};
   among = names;
   agreed = found.name;

@@ -62,7 +62,7 @@ struct outcome {
 struct wishes {
   std::vector<std::string> names{"ucx", "ofi"};
   std::map<std::string, std::string> broken;
-  standpoint self{"1", "a", {}};
+  standpoint self{"1", "pi", "abc", "a", {}};
 };
 
 std::vector<outcome> agree(std::vector<wishes> const& ranks) {
@@ -154,6 +154,20 @@ TEST(agreement, who_has_only_the_loop_back_device_is_reached_in_its_own_system_a
   }
   ranks[1].self.no_way_out.clear();
   for (outcome const& each : agree(ranks)) EXPECT_EQ(each.found.name, "ofi");
+}
+
+TEST(agreement, builds_of_one_program_that_differ_are_named) {
+  std::vector<wishes> ranks(4);
+  ranks[1].self.program = "another program";
+  ranks[1].self.program_build = "def";
+  for (outcome const& each : agree(ranks)) EXPECT_EQ(each.found.programs, "") << "they are meant to differ";
+  ranks[3].self.program_build = "def";
+  ranks[2].broken["ucx"] = std::string(2000, 'x');
+  ranks[2].self.no_way_out = std::string(2000, 'y');
+  for (outcome const& each : agree(ranks)) {
+    EXPECT_EQ(each.found.name, "ofi");
+    EXPECT_THAT(each.found.programs, testing::MatchesRegex("pi: .+ has abc, .+ has def"));
+  }
 }
 
 }  // namespace
