@@ -1,5 +1,6 @@
 #include "bootstrap/mpi_singletons.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -35,7 +36,8 @@ void warn_once(channel const& job) {
         "--mpi=pmix`: then the ranks are the same",
         where.size, where.size);
   } else {
-    std::string const name = mpi::library_name();
+    std::string name = mpi::library_name();
+    std::replace(name.begin(), name.end(), '\t', ' ');  // MPICH has one behind "MPICH Version:"
     warn(
         "mpi",
         "MPI is initialised as a job of one rank in each of the %d ranks: the launcher is not one of the MPI library "
