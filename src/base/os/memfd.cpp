@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,15 @@ unique_fd make_nameless_file(std::string const& why_no_memfd) {
   return fd;
 }
 
+/// Beyond it ftruncate() would raise SIGXFSZ, which kills without a word.
+void check_file_size_limit(std::size_t bytes) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= bytes) return;
+  throw startup_error(format(
+      "cannot size shared memory to %zu bytes: files may have %llu bytes (ulimit -f), shared memory included. Raise that limit",
+      bytes, static_cast<unsigned long long>(limit.rlim_cur)));
+}
+
 }  // namespace
 
 unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge) {
@@ -49,6 +59,7 @@ unique_fd make_sealed_memfd(char const* label, std::size_t bytes, bool huge) {
   }
   bool const sealable = static_cast<bool>(fd);
   if (!fd) fd = make_nameless_file(std::strerror(errno));
+  check_file_size_limit(bytes);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     throw startup_error(format("cannot size shared memory to %zu bytes: %s", bytes, std::strerror(errno)));
   }

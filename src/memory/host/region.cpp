@@ -54,6 +54,20 @@ constexpr std::size_t small_stride = std::size_t{64} << 10;
 
 std::string error_text(int code) { return std::generic_category().message(code); }
 
+std::string no_address_space(std::size_t bytes, unsigned ranks, int code) {
+  rlimit limit{};
+  bool const is_limited =
+      getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
+  return format(
+      "cannot find %s of address space in one piece for the shared memory of %u %s: %s. %s or lower UPCXX_SHARED_HEAP_SIZE, which each "
+      "rank has.",
+      format_bytes(bytes).c_str(), ranks, ranks == 1 ? "rank" : "ranks", error_text(code).c_str(),
+      is_limited
+          ? format("A process may have %s (ulimit -v): raise that,", format_bytes(limit.rlim_cur).c_str())
+                .c_str()
+          : "Most processors give a process 128 TiB in all: start fewer ranks on this host,");
+}
+
 /// A sealed memory object of `total` bytes, nothing reserved yet.
 int create_memory(std::size_t total, page_kind pages) {
   rlimit file_size{};
@@ -196,10 +210,7 @@ void host_region::map() {
   std::size_t const reserved = total + huge_page;
   void* const raw = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (raw == MAP_FAILED) {
-    throw startup_error(
-        format("cannot find %s of address space for the shared memory of %u ranks: %s. The limit of "
-               "address space (ulimit -v) may be too low.",
-               format_bytes(reserved).c_str(), shape_.count, error_text(errno).c_str()));
+    throw startup_error(no_address_space(reserved, shape_.count, errno));
   }
   auto* const start = static_cast<std::byte*>(raw);
   auto* const base =

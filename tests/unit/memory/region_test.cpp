@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/os/memfd.hpp"
 
 namespace {
 
@@ -314,6 +315,23 @@ TEST(host_region, file_size_limit_is_named_instead_of_a_signal) {
                          : 1;
             }),
             0);
+}
+
+TEST(host_region, file_size_limit_is_named_by_all_shared_memory) {
+  EXPECT_EQ(in_child([] {
+              rlimit const none{0, 0};
+              setrlimit(RLIMIT_FSIZE, &none);
+              std::string const text = error_of([] { (void)os::make_sealed_memfd("test", 4096); });
+              return text.find("files may have 0 bytes (ulimit -f)") != std::string::npos ? 0 : 1;
+            }),
+            0);
+}
+
+TEST(host_region, addresses_that_do_not_exist_are_no_matter_of_limits) {
+  constexpr std::size_t beyond_all = std::size_t{600} << 40;
+  std::string const text = error_of([] { host_region({beyond_all, 1, 0}, keep); });
+  EXPECT_NE(text.find("lower UPCXX_SHARED_HEAP_SIZE"), std::string::npos) << text;
+  EXPECT_EQ(text.find("ulimit -v"), std::string::npos) << text;
 }
 
 }  // namespace
