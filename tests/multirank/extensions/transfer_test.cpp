@@ -172,6 +172,55 @@ TEST_F(transfer_test, nothing_is_under_way_to_a_sender_that_has_finished) {
   upcxx::barrier();
 }
 
+TEST_F(transfer_test, ranks_of_other_hosts_are_sent_to_first) {
+  // Each rank has a row, and wants as many elements of each row as its own number says, and one.
+  auto const row = atl::make_array<double>(domain<2>{{me, 0}, {me + 1, n * n}});
+  auto const wanted = atl::make_array<double>(domain<2>{{0, n * me}, {n, n * me + me + 1}});
+  atl::transfer<double, 2> all({&row.view(), 1}, {&wanted.view(), 1});
+  std::vector<std::size_t> expected;
+  for (bool const same_host : {false, true}) {
+    for (int distance = 1; distance < n; ++distance) {
+      int const r = (me + distance) % n;
+      if (upcxx::local_team_contains(r) == same_host)
+        expected.push_back(static_cast<std::size_t>(r + 1) * sizeof(double));
+    }
+  }
+  EXPECT_EQ(all.bytes_by_target(), expected);
+  for (point<2> const& p : row.view().domain()) row[p] = point_value(p, 1);
+  all.run();
+  for (point<2> const& p : wanted.view().domain()) ASSERT_EQ(wanted[p], point_value(p, 1));
+}
+
+TEST_F(transfer_test, nothing_that_has_come_waits_for_who_is_late) {
+  static bool go;
+  // Rank 0 wants a row of each of the others, through its inbox.
+  domain<2> const rows{{1, 0}, {n, 20}};
+  auto const row = atl::make_array<double>(domain<2>{{me, 0}, {me + 1, 20}});
+  auto const got = atl::make_array<double>(me == 0 && n > 1 ? rows : domain<2>{});
+  std::vector<array<double, 2>> const wanted{got.view()};
+  atl::transfer<double, 2> feed({&row.view(), 1}, wanted, {.pack_below = 1 << 20});
+  for (int late = 1; late < n; ++late) {
+    go = false;
+    upcxx::barrier();
+    for (point<2> const& p : row.view().domain()) row[p] = point_value(p, late);
+    if (me == late) multirank::spin_until([] { return go; });
+    if (me != 0) {
+      feed.run();
+      continue;
+    }
+    feed.start();
+    // This rank itself copies from its inbox, in test().
+    for (int r = 1; r < n; ++r) {
+      point<2> const last{r, 19};
+      while (r != late && got[last] != point_value(last, late)) EXPECT_FALSE(feed.test());
+    }
+    upcxx::rpc(late, [] { go = true; }).wait();
+    feed.finish();
+    for (point<2> const& p : rows) ASSERT_EQ(got[p], point_value(p, late));
+  }
+  upcxx::barrier();
+}
+
 TEST_F(transfer_test, many_small_pieces_find_each_other_over_a_team) {
   upcxx::team half = upcxx::world().split(me % 2, me);
   // Every rank has every n-th cell of a line, and wants those of the next rank and one more.

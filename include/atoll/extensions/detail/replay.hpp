@@ -94,6 +94,7 @@ class replay {
         local_(local),
         always_ready_(always_ready) {
     unsent_.reserve(links_.size());
+    unread_.reserve(links_.size());
   }
 
   std::vector<link> const& links() const { return links_; }
@@ -106,10 +107,11 @@ class replay {
     source_ = source;
     dest_ = dest;
     under_way_.value = true;
-    next_ = 0;
     begun_ = 0;
+    unread_.clear();
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
+      if (l.receives) unread_.push_back(i);
       if (l.receives && (!l.sends || (handshake && l.receives_straight)))
         flags_.raise(i, runs_.now(), ready_flag);
     }
@@ -141,13 +143,17 @@ class replay {
         ++at;
       }
     }
-    for (; next_ < links_.size(); ++next_) {
-      link const& l = links_[next_];
-      if (!l.receives) continue;
-      if (flags_.value(next_, runs_.data_flag()) < runs_.of_its_kind() * l.raises) return false;
+    for (std::size_t at = 0; at < unread_.size();) {
+      link const& l = links_[unread_[at]];
+      if (flags_.value(unread_[at], runs_.data_flag()) < runs_.of_its_kind() * l.raises) {
+        ++at;
+        continue;
+      }
       copy(l.unpacked, dest_, inbox_of_run(l.inbox_in));
+      unread_[at] = unread_.back();
+      unread_.pop_back();
     }
-    if (!unsent_.empty()) return false;
+    if (!unsent_.empty() || !unread_.empty()) return false;
     // Whoever only receives has said that it has begun this run: nothing is on its way to the flags, whose memory may now be freed.
     for (; begun_ < links_.size(); ++begun_) {
       link const& l = links_[begun_];
@@ -199,9 +205,9 @@ class replay {
   std::vector<link> links_;
   std::vector<atl::engine::prepared_box> boxes_;
   std::vector<unsent> unsent_;
+  std::vector<std::size_t> unread_;  ///< links whose data have not come, or are not where they belong
   heap_array<inbox_line> inbox_;
   moved<range> local_;
-  std::size_t next_ = 0;   ///< links before this one have received
   std::size_t begun_ = 0;  ///< the peers of links before this one have begun the run, where they only receive
   run_numbers runs_;
   std::ptrdiff_t source_ = 0;

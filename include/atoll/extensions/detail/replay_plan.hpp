@@ -42,7 +42,7 @@ class replay_plan {
   static replay make(arrays const& sources, arrays const& destinations, std::size_t element_bytes,
                      options const& how, upcxx::team const& over) {
     inbox in;
-    typename plan::agreement const agreed = plan::agree(sources, destinations, over, [&](auto& inbound) {
+    typename plan::agreement agreed = plan::agree(sources, destinations, over, [&](auto& inbound) {
       for (auto& [owner, all] : inbound) {
         for (task& t : all) {
           t.packed =
@@ -52,6 +52,9 @@ class replay_plan {
       detail::allocate_together([&] { in.make(inbound, element_bytes); }, over, "atl::transfer",
                                 "room for its inbox");
     });
+    // What takes longest leaves first: it is under way while others are copied to within the host.
+    std::stable_partition(agreed.requests.begin(), agreed.requests.end(),
+                          [&](typename plan::request const& r) { return !addressed(over[r.from]); });
     return replay_of(agreed, in, element_bytes, how.always_ready, over);
   }
 
