@@ -116,6 +116,33 @@ class flagged_put {
   function_token token_;
 };
 
+/// Several such puts to ranks of one other host, in one message to one of these: a part for each. That rank puts all data in place
+/// and raises all flags in its progress of any level, and so has to make some before the others hear of theirs.
+class flagged_puts {
+ public:
+  /// Of the message, that so many bytes to one rank take; of all together at most longest().
+  static constexpr std::size_t room(std::size_t bytes) noexcept { return bytes + 24; }
+  /// To ranks of that one's host. 0: messages cost little, and should travel alone.
+  ATOLL_EXPORT static std::size_t longest(std::uint32_t rank);
+  /// Number of a rank's host.
+  ATOLL_EXPORT static std::int32_t host_of(std::uint32_t rank);
+
+  /// To `rank`: `parts` in so much room. What finds no room in the network leaves later.
+  ATOLL_EXPORT flagged_puts(std::uint32_t rank, std::size_t parts, std::size_t room);
+  flagged_puts(flagged_puts const&) = delete;
+  flagged_puts& operator=(flagged_puts const&) = delete;
+
+  /// The next part, as flagged_put has it; returns where its data are to be written, before send(). What is added last is put in place
+  /// last: what is for `rank` itself, so that it has done all when it hears of that.
+  ATOLL_EXPORT std::byte* add(host_address const& to, std::size_t bytes, host_address const& flag) noexcept;
+  ATOLL_EXPORT void send() noexcept;
+
+ private:
+  outgoing out_;
+  std::byte* next_;
+  std::size_t message_bytes_;
+};
+
 namespace remote {
 class shape;
 struct stream;

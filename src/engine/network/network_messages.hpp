@@ -118,6 +118,8 @@ class network_messages final : public single<network_messages>, public transport
 
   /// Would a message of so many bytes, header included, lie with others now?
   [[nodiscard]] bool would_wait(std::int32_t target, std::size_t bytes);
+  /// Does a message cost much, however short it is?
+  [[nodiscard]] bool bundles() const noexcept { return bundles_; }
   /// Its payload's place. Null: there is no room.
   std::byte* write_bundled(std::int32_t target, std::uint64_t token, std::size_t payload);
   /// The payload of the last message that waits to leave for that rank, if it is one with that token; else null.

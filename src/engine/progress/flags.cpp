@@ -18,17 +18,18 @@ void flag_arrived(message* m) {
   std::uint64_t offset = 0;
   std::memcpy(&offset, m->payload(), sizeof offset);
   release(m);
-  raise_own_flag(offset, 1);
+  raise_flag_here(progress_engine::here().host.me(), offset, 1);
 }
 
 }  // namespace
 
-void raise_own_flag(std::uint64_t offset, std::uint64_t by) {
+void raise_flag_here(std::uint32_t local_rank, std::uint64_t offset, std::uint64_t by) {
   host_domain const& host = progress_engine::here().host;
-  auto* const line = reinterpret_cast<flag_line*>(host.at(host.me(), offset));
+  auto* const line = reinterpret_cast<flag_line*>(host.at(local_rank, offset));
   leaves_for_peers();
   // Whoever waits for the flag reads it (acquire). Only the engine writes here, one thread at a time.
   line->value.store(line->value.load(std::memory_order_relaxed) + by, std::memory_order_release);
+  if (local_rank != host.me()) host.wake(local_rank);
 }
 
 void raise_flag(host_address const& flag, std::uint64_t value) {

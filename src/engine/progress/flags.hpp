@@ -12,8 +12,9 @@
 
 namespace atl::engine {
 
-/// What the flag_line at `offset` in this rank's heap waits for has come, in a message. Under the engine's lock.
-void raise_own_flag(std::uint64_t offset, std::uint64_t by);
+/// What the flag_line at `offset` in the heap of a rank of this host waits for has come, in a message to this one. Of one flag all come to
+/// one rank, since nobody else may write there meanwhile. Under the engine's lock.
+void raise_flag_here(std::uint32_t local_rank, std::uint64_t offset, std::uint64_t by);
 
 class watched_flags final : public single<watched_flags>, public work_source {
  public:

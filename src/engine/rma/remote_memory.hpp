@@ -84,6 +84,7 @@ class remote_memory final : public single<remote_memory>, public work_source {
   void serve_atomic(std::int32_t source, std::byte* payload);
   void serve_put_series(std::int32_t source, std::byte* payload);
   void serve_atomic_series(std::int32_t source, std::byte* payload);
+  void serve_parts(std::int32_t source, std::byte* payload);
   void serve_put_with_notice(message* m);
   /// The same of messages that lie with the network, before memory is taken for them. As network_messages::on_active.
   std::size_t serve_where_it_lies(std::int32_t source, function_token token, std::byte* begin,

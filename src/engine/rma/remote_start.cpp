@@ -1,5 +1,6 @@
 // Beginning an operation: what may fail comes first.
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -9,6 +10,7 @@
 #include <atoll/engine/rma.hpp>
 
 #include "base/error.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/messages.hpp"
 #include "engine/rma/remote_memory.hpp"
@@ -292,6 +294,41 @@ flagged_put::flagged_put(host_address const& to, std::size_t bytes, host_address
 }
 
 void flagged_put::send() noexcept { am_commit(out_, message_kind::active, token_, message_bytes_); }
+
+std::size_t flagged_puts::longest(std::uint32_t rank) {
+  progress_engine& engine = progress_engine::here();
+  auto const target = static_cast<std::int32_t>(rank);
+  if (engine.network == nullptr || engine.shm.reaches(target) || !engine.network->bundles()) return 0;
+  guard const held;
+  std::size_t const in_place = engine.network->transport().sizes(target, transport::lane::control).in_place;
+  std::size_t const before_parts = sizeof(remote::part_count);
+  return in_place < before_parts ? 0 : std::min(in_place - before_parts, flagged_put::unit);
+}
+
+std::int32_t flagged_puts::host_of(std::uint32_t rank) {
+  return bootstrap::attach().where().host_of(static_cast<std::int32_t>(rank));
+}
+
+flagged_puts::flagged_puts(std::uint32_t rank, std::size_t parts, std::size_t room) {
+  auto const target = static_cast<std::int32_t>(rank);
+  note_call(activity::copy, target);
+  message_bytes_ = header_bytes + sizeof(remote::part_count) + room;
+  am_begin_data(out_, target, message_bytes_, pressure::always);
+  remote::write_at(out_.begin + header_bytes, remote::part_count{parts});
+  next_ = out_.begin + header_bytes + sizeof(remote::part_count);
+}
+
+std::byte* flagged_puts::add(host_address const& to, std::size_t bytes, host_address const& flag) noexcept {
+  remote::write_at(next_, remote::part_head{to.offset, flag.offset, static_cast<std::int32_t>(to.rank),
+                                            static_cast<std::uint32_t>(bytes)});
+  std::byte* const data = next_ + sizeof(remote::part_head);
+  next_ = data + bytes;
+  return data;
+}
+
+void flagged_puts::send() noexcept {
+  am_commit(out_, message_kind::active, remote::token_for<&remote_memory::serve_parts>(), message_bytes_);
+}
 
 void remote_start::give_up() noexcept {
   if (engaged_) am_cancel(out_);

@@ -40,37 +40,39 @@ void refused(message* m) {
             "rank %d has asked for %" PRIu64 " bytes at offset 0x%" PRIx64
             " of rank %d's host memory, outside of the shared heap there, which has offsets 0x%" PRIx64
             " to 0x%" PRIx64 ": the pointer was moved too far, or the count is too large",
-            job.rank_me, no.bytes, no.offset, m->source, no.heap_begin, no.heap_end);
+            job.rank_me, no.bytes, no.offset, no.owner, no.heap_begin, no.heap_end);
     case refusal::why::no_memory:
       fatal(call,
             "rank %d has asked for %" PRIu64 " bytes at offset 0x%" PRIx64
             " of rank %d's shared heap, where nothing has been allocated, so that no memory is there: the "
             "pointer was moved too far, or the count is too large",
-            job.rank_me, no.bytes, no.offset, m->source);
+            job.rank_me, no.bytes, no.offset, no.owner);
     case refusal::why::misaligned:
       fatal(call,
             "rank %d has asked for an operation on %" PRIu64 " bytes at offset 0x%" PRIx64
             " of rank %d's host memory, which are not aligned",
-            job.rank_me, no.bytes, no.offset, m->source);
+            job.rank_me, no.bytes, no.offset, no.owner);
   }
 }
 
 /// Data of a put with a call that is longer are put in place before memory is taken for the call.
 constexpr std::size_t shortest_apart = transport::pooled_room[2];
 
+/// Is that in the shared heap of whichever rank?
+bool is_in_heap(std::uint64_t offset, std::uint64_t bytes) noexcept {
+  return offset >= hosts.heap_begin && offset <= hosts.heap_end && bytes <= hosts.heap_end - offset;
+}
+
 /// Why [offset, offset + bytes) of this rank must not be touched.
 ATOLL_COLD refusal why_not(std::uint64_t offset, std::uint64_t bytes) {
   refusal no{{}, offset, bytes, hosts.heap_begin, hosts.heap_end, refusal::why::outside};
-  if (offset >= hosts.heap_begin && offset <= hosts.heap_end && bytes <= hosts.heap_end - offset) {
-    no.reason = refusal::why::no_memory;
-  }
+  if (is_in_heap(offset, bytes)) no.reason = refusal::why::no_memory;
   return no;
 }
 
 /// May [offset, offset + bytes) of this rank be touched?
 bool may_touch(std::uint64_t offset, std::uint64_t bytes) noexcept {
-  return offset >= hosts.heap_begin && offset <= hosts.heap_end && bytes <= hosts.heap_end - offset &&
-         (bytes == 0 || memory::host_heap().backed(offset, bytes));
+  return is_in_heap(offset, bytes) && (bytes == 0 || memory::host_heap().backed(offset, bytes));
 }
 
 /// Why not, if so.
@@ -112,8 +114,9 @@ std::optional<refusal> look_at_all(piece_head const& head, std::byte const* desc
   return std::nullopt;
 }
 
-void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no) {
+void refuse(std::int32_t initiator, std::uint64_t cookie, refusal no, std::int32_t owner = job.rank_me) {
   no.to.cookie = cookie;
+  no.owner = owner;
   am_short(initiator, token_cache<&refused>::get(), &no, sizeof no, pressure::always);
 }
 
@@ -225,7 +228,7 @@ void remote_memory::serve_put_with_notice(message* m) {
   }
   if (trailer.flag != 0) {
     release(m);
-    raise_own_flag(trailer.flag, trailer.value);
+    raise_flag_here(engine_.host.me(), trailer.flag, trailer.value);
   } else {
     m->kind = message_kind::request;
     m->token = trailer.value;
@@ -241,6 +244,26 @@ void remote_memory::serve_put_with_notice(message* m) {
   acknowledge(source, {head.cookie, head.slot});
 }
 
+/// Each part is for a rank of this host, whose flag nobody else raises.
+void remote_memory::serve_parts(std::int32_t source, std::byte* payload) {
+  auto const count = remote::read_at<remote::part_count>(payload);
+  std::byte const* data = payload + sizeof count;
+  host_domain const& host = engine_.host;
+  for (remote::part_count i = 0; i < count; ++i) {
+    auto const head = remote::read_at<remote::part_head>(data);
+    data += sizeof head;
+    std::uint32_t const local = host.local_rank(head.rank);
+    // Only its owner knows where a heap has memory; ranks of a host copy to each other without asking.
+    bool const fits = local == host.me() ? may_touch(head.offset, head.bytes)
+                                         : local != host_domain::none && is_in_heap(head.offset, head.bytes);
+    if (!fits) [[unlikely]]
+      return refuse(source, remote::nobody_waits, why_not(head.offset, head.bytes), head.rank);
+    copy_watched(host.at(local, head.offset), data, head.bytes);
+    raise_flag_here(local, head.flag, 1);
+    data += head.bytes;
+  }
+}
+
 template <auto... Handle>
 bool remote_memory::handled_by(function_token token, std::int32_t source, std::byte* payload) {
   return ((token == remote::token_for<Handle>() && ((this->*Handle)(source, payload), true)) || ...);
@@ -252,7 +275,8 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
   if (handled_by<&remote_memory::serve_put, &remote_memory::acknowledged, &remote_memory::serve_get,
                  &remote_memory::fetched, &remote_memory::serve_atomic, &remote_memory::changed,
                  &remote_memory::serve_put_series, &remote_memory::serve_atomic_series,
-                 &remote_memory::changed_series>(token, source, begin + header_bytes))
+                 &remote_memory::changed_series, &remote_memory::serve_parts>(token, source,
+                                                                              begin + header_bytes))
     return 0;
   if (token != remote::put_with_notice_token()) return bytes;
   std::byte* const trailer_at = begin + bytes - sizeof(notice_trailer);
@@ -270,7 +294,7 @@ std::size_t remote_memory::serve_where_it_lies(std::int32_t source, function_tok
     std::memmove(head_at + sizeof head, trailer_at, sizeof trailer);
     return trailer.head + sizeof head + sizeof trailer;
   }
-  raise_own_flag(trailer.flag, trailer.value);
+  raise_flag_here(engine_.host.me(), trailer.flag, trailer.value);
   acknowledge(source, {head.cookie, head.slot});
   return 0;
 }

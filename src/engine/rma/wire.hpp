@@ -9,6 +9,8 @@
 ///   atomic    its order                           answered by the value before
 ///   series    what they have in common, then      answered by one acknowledgement, or the values before
 ///             each put or atomic operation
+///   parts     puts with flags for ranks of one    not answered
+///             host, each behind its head
 
 #include <bit>
 #include <cstddef>
@@ -82,7 +84,8 @@ struct refusal {
   std::uint64_t bytes;
   std::uint64_t heap_begin;
   std::uint64_t heap_end;
-  enum class why : std::uint64_t { outside, no_memory, misaligned } reason;
+  enum class why : std::uint32_t { outside, no_memory, misaligned } reason;
+  std::int32_t owner = -1;  ///< world rank
 };
 
 struct atomic_order {
@@ -122,6 +125,17 @@ struct atomic_item {
 
 /// In a series at most, so that its answer may leave together with others.
 inline constexpr std::uint32_t most_atomics = 30;
+
+/// In front of what goes to several ranks of a host: so many parts.
+using part_count = std::uint64_t;
+/// In front of each of them.
+struct part_head {
+  std::uint64_t offset;  ///< in the region of `rank`, as `flag`
+  std::uint64_t flag;    ///< raised by one
+  std::int32_t rank;
+  std::uint32_t bytes;
+};
+static_assert(sizeof(part_head) == flagged_puts::room(0));
 
 /// Answers a series that fetches: `count` of it are behind an answer_head whose slot is the bytes of a value.
 struct fetched_item {

@@ -2,10 +2,13 @@
 // checked before the owner of the memory looks.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include <atoll/engine/rma.hpp>
 #include <upcxx/upcxx.hpp>
 
 namespace {
@@ -62,6 +65,14 @@ void make_mistake(std::string const& which, global_ptr<long> there,
                        upcxx::operation_cx::as_promise(all));
     }
     all.finalize().wait();
+  } else if (which == "part") {
+    // By way of a rank of the same host, if there is one.
+    auto const rank = static_cast<std::uint32_t>(upcxx::rank_n() == 4 ? 1 : 0);
+    using atl::engine::flagged_puts;
+    flagged_puts puts(rank, 1, flagged_puts::room(64));
+    std::memset(puts.add({0, std::uint64_t{1} << 40}, 64, {0, std::uint64_t{1} << 40}), 0, 64);
+    puts.send();
+    upcxx::barrier();
   } else if (which == "misaligned") {
     auto const odd = upcxx::reinterpret_pointer_cast<long>(upcxx::reinterpret_pointer_cast<char>(there) + 3);
     domain.fetch_add(odd, 1, std::memory_order_relaxed).wait();
