@@ -18,7 +18,7 @@ using atl::point;
 struct lane {
   lane(int rank, int ranks, std::vector<int> const& ring, domain<1> const& whole)
       : cells(atl::make_array<int>(domain<1>{{4 * rank - 1}, {4 * rank + 5}})),
-        halo({&cells.view(), 1}, 1, atl::shape::faces, whole),
+        halo({&cells.view(), 1}, 1, atl::shape::faces, whole, upcxx::world(), {.by_host = true}),
         around(ring),
         left((4 * rank + 4 * ranks - 1) % (4 * ranks)) {}
 

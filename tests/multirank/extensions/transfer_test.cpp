@@ -108,6 +108,15 @@ TEST_F(transfer_test, periodic_domains_have_images_also_of_one_box) {
   expect_exchanges<2>({{2, 2}, {5, 6}}, 1, 4, shape::all, {{2, 2}, {5, 6}}, 8, 14, {true});
 }
 
+TEST_F(transfer_test, ranks_of_a_host_share_messages) {
+  constexpr atl::transfer_options together{.by_host = true};
+  constexpr atl::transfer_options after_handshakes{.always_handshake = true, .by_host = true};
+  domain<3> const cube{{0, 0, 0}, {8, 8, 8}};
+  expect_exchanges<2>({{0, -40}, {31, 3}}, 4, 3, shape::all, {}, 3, 20, together);
+  expect_exchanges<3>(cube, 2, 1, shape::all, cube, 4, 14, together);
+  expect_exchanges<3>(cube, 2, 1, shape::all, cube, 9, 14, after_handshakes);
+}
+
 TEST_F(transfer_test, one_rank_feeds_the_others_which_send_nothing_back) {
   constexpr std::ptrdiff_t side = 32;
   constexpr std::ptrdiff_t field = side * side;

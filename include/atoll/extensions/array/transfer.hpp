@@ -31,6 +31,11 @@ struct transfer_options {
   /// to their places: writing single cells into many lines that another core has costs more. 0: never. Between
   /// hosts all boxes travel packed; between devices none does.
   std::size_t pack_below = 32;
+  /// What goes to several ranks of another host, and is small, travels in one message where messages cost much (over TCP), to one of these
+  /// ranks, which puts it in place for the others in its progress of any level. So they do not finish a run before that one has made
+  /// some. For programs in which no rank computes for long between start() and finish(), nor waits, before or between them and
+  /// otherwise than in this library, until others have finished the run. Between devices it changes nothing.
+  bool by_host = false;
 };
 
 /// What one run of a transfer moves, as this rank sends it.
@@ -217,7 +222,8 @@ class transfer {
                              transfer_options options, upcxx::team const& over) {
     if constexpr (on_host) {
       return detail::replay_plan<N>::make(sources, destinations, sizeof(T),
-                                          {options.always_handshake, options.pack_below}, over);
+                                          {options.always_handshake, options.pack_below, options.by_host},
+                                          over);
     } else {
       return detail::device_replay::make<N>(sources, destinations, sizeof(T), options.always_handshake, over);
     }

@@ -57,6 +57,12 @@ class remote_inbox {
 
   explicit operator bool() const { return bytes_ != 0; }
   std::byte* base() const { return base_; }
+  /// Where data of a transfer that says so much go.
+  atl::engine::host_address place(std::ptrdiff_t ahead) const {
+    return {place_.rank, place_.offset + static_cast<std::uint64_t>(ahead)};
+  }
+  /// May they go together with those for other ranks?
+  bool may_join() const { return transfer_ == nullptr && cut_ == nullptr && bytes_ <= message::unit; }
   /// Must send() wait, since what was packed before is still on its way from memory here?
   bool under_way() const {
     return transfer_ != nullptr && transfer_->now.load(std::memory_order_acquire) != state::idle;
@@ -64,7 +70,7 @@ class remote_inbox {
   /// Sends what `pack(moved)` packs, so many bytes behind base().
   template <class Pack>
   void send(std::ptrdiff_t ahead, atl::engine::host_address const& flag, Pack const& pack) const {
-    std::uint64_t const offset = place_.offset + static_cast<std::uint64_t>(ahead);
+    std::uint64_t const offset = place(ahead).offset;
     if (cut_ != nullptr) {
       pack(0);
       for (std::size_t at = 0; at < bytes_; at += message::unit) {

@@ -13,6 +13,7 @@
 #include <atoll/engine/strided.hpp>
 #include <atoll/extensions/detail/flag_links.hpp>
 #include <atoll/extensions/detail/heap_array.hpp>
+#include <atoll/extensions/detail/joint_links.hpp>
 #include <atoll/extensions/detail/moved.hpp>
 #include <atoll/extensions/detail/remote_inbox.hpp>
 #include <upcxx/detail/config.hpp>
@@ -79,16 +80,19 @@ class replay {
     bool sends = false;              ///< this rank writes to the peer
     bool receives = false;           ///< the peer writes to this rank
     bool receives_straight = false;  ///< and some of it into destinations
+    bool joint = false;              ///< one of those that share a message
     remote_inbox remote;             ///< of a peer whose memory is not addressed here, if it is sent to
     std::uint64_t raises = 1;        ///< by how much the flag of data rises with a run
   };
 
   replay() = default;
   /// Boxes `local` are between own arrays; link i is to `flags.peer(i)`.
-  replay(flag_links&& flags, std::vector<link>&& links, std::vector<atl::engine::prepared_box>&& boxes,
-         range local, heap_array<inbox_line>&& inbox, bool always_ready)
+  replay(flag_links&& flags, std::vector<link>&& links, std::vector<joint_links>&& joint,
+         std::vector<atl::engine::prepared_box>&& boxes, range local, heap_array<inbox_line>&& inbox,
+         bool always_ready)
       : flags_(std::move(flags)),
         links_(std::move(links)),
+        joint_(std::move(joint)),
         boxes_(std::move(boxes)),
         inbox_(std::move(inbox)),
         local_(local),
@@ -115,9 +119,11 @@ class replay {
       if (l.receives && (!l.sends || (handshake && l.receives_straight)))
         flags_.raise(i, runs_.now(), ready_flag);
     }
+    // These need not be looked at: nothing goes straight, and this rank has finished the last run, which their peers have begun then.
+    for (joint_links const& all : joint_) send(all);
     for (std::size_t i = 0; i < links_.size(); ++i) {
       link const& l = links_[i];
-      if (!l.sends) continue;
+      if (!l.sends || l.joint) continue;
       // Of a peer's two inboxes the one of this run was that of the run before the last, which is over when the peer has begun the last.
       bool const straight = l.straight.count != 0;
       unsent const one{i, l.receives && !(handshake && straight) ? 0
@@ -194,6 +200,16 @@ class replay {
     copy(l.packed, inbox_of_run(l.inbox_out), source_);
     flags_.raise(i, runs_.of_its_kind(), runs_.data_flag());
   }
+  void send(joint_links const& all) {
+    atl::engine::flagged_puts puts(all.rank, all.links.size(), all.room);
+    for (std::size_t const i : all.links) {
+      link const& l = links_[i];
+      std::byte* const data = puts.add(l.remote.place(inbox_of_run(l.inbox_out)), l.inbox_out,
+                                       flags_.place(i, runs_.data_flag()));
+      copy(l.packed, data - l.remote.base(), source_);
+    }
+    puts.send();
+  }
   void copy(range const& r, std::ptrdiff_t dest, std::ptrdiff_t source) const {
     atl::engine::copy_prepared(boxes_.data() + r.first, r.count, dest, source);
   }
@@ -203,6 +219,7 @@ class replay {
 
   flag_links flags_;
   std::vector<link> links_;
+  std::vector<joint_links> joint_;
   std::vector<atl::engine::prepared_box> boxes_;
   std::vector<unsent> unsent_;
   std::vector<std::size_t> unread_;  ///< links whose data have not come, or are not where they belong

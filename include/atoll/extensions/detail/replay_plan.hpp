@@ -36,6 +36,7 @@ class replay_plan {
   struct options {
     bool always_ready;
     std::size_t pack_below;
+    bool by_host;
   };
 
   /// Collective over `over`; user-level progress. No array is empty.
@@ -55,7 +56,7 @@ class replay_plan {
     // What takes longest leaves first: it is under way while others are copied to within the host.
     std::stable_partition(agreed.requests.begin(), agreed.requests.end(),
                           [&](typename plan::request const& r) { return !addressed(over[r.from]); });
-    return replay_of(agreed, in, element_bytes, how.always_ready, over);
+    return replay_of(agreed, in, element_bytes, how, over);
   }
 
  private:
@@ -107,7 +108,7 @@ class replay_plan {
   };
 
   static replay replay_of(typename plan::agreement const& agreed, inbox& in, std::size_t element_bytes,
-                          bool always_ready, upcxx::team const& over) {
+                          options const& how, upcxx::team const& over) {
     upcxx::intrank_t const me = over.rank_me();
     std::vector<upcxx::intrank_t> peers;
     std::vector<replay::link> links;
@@ -153,8 +154,26 @@ class replay_plan {
       if (!addressed(over[sender])) l.raises = remote_inbox::raises(l.inbox_in);
       l.unpacked = append(in.unpacking[sender], false, region_of(over[me]));
     }
+    std::vector<joint_links> joint;
+    if (how.by_host) joint = join(links, peers, over);
     return replay(flag_links(std::move(peers), flags_of_transfer, over, "atl::transfer"), std::move(links),
-                  std::move(boxes), local, std::move(in.lines), always_ready);
+                  std::move(joint), std::move(boxes), local, std::move(in.lines), how.always_ready);
+  }
+
+  /// Which links to ranks of other hosts share messages.
+  static std::vector<joint_links> join(std::vector<replay::link>& links,
+                                       std::vector<upcxx::intrank_t> const& peers, upcxx::team const& over) {
+    std::vector<joint_links::candidate> all;
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      replay::link const& l = links[i];
+      if (l.remote && l.remote.may_join())
+        all.push_back({i, static_cast<std::uint32_t>(over[peers[i]]), l.inbox_out});
+    }
+    std::vector<joint_links> joint = joint_links::of(std::move(all));
+    for (joint_links const& each : joint) {
+      for (std::size_t const i : each.links) links[i].joint = true;
+    }
+    return joint;
   }
 
   /// Does this process address the memory of that rank of the job? It does if that one addresses this one's.
