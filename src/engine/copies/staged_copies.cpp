@@ -39,7 +39,7 @@ void serve_load(message* m) { device_copies::here().staged().serve_load(m); }
 void serve_store(message* m) { device_copies::here().staged().serve_store(m); }
 void loaded(message* m) { device_copies::here().staged().loaded(m); }
 void stored(message* m) { device_copies::here().staged().stored(m); }
-void refused(message* m) { staged_copies::refused(m); }
+void copy_refused(message* m) { staged_copies::refused(m); }
 
 /// Sends an order or an answer with `bytes` of data behind it; false if there is no memory for it now.
 bool send(std::int32_t target, function_token token, order const& head, void const* data,
@@ -101,7 +101,7 @@ bool staged_copies::refuse(message* m) {
   order const asked = order_in(*m);
   std::string const why = segments_.problem_with(asked.place, asked.bytes);
   if (why.empty()) return false;
-  if (!send(m->source, token_cache<&engine::refused>::get(), asked, why.c_str(), why.size() + 1))
+  if (!send(m->source, token_cache<&engine::copy_refused>::get(), asked, why.c_str(), why.size() + 1))
     fatal("copy", "rank %d has asked for a copy: %s", m->source, why.c_str());
   release(m);
   return true;
