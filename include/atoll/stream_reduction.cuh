@@ -356,7 +356,7 @@ class stream_reduction {
         "%s: source and destination overlap; they may be the same, or apart", call);
     if (!by_kernels_) {
       if constexpr (device::is_known_to_library<T, Op>) {
-        if (by_library_.exist()) {
+        if (by_library_.take(n * sizeof(T), *over_) || (by_library_.exist() && s.is_captured())) {
           detail::stream_steps steps(s);
           steps.call([&] { made_->note(noted, s.is_captured()); });
           by_library_.template add_to<T, Op>(steps, *over_, root, in, out, n);

@@ -75,6 +75,14 @@ class reductions_by_library {
     destination_.emplace(gather_->bind(landing_, bytes));
   }
   [[nodiscard]] bool exist() const { return gather_ != nullptr; }
+  /// Do they take so many bytes? The same on all ranks. A stream takes some thousand operations that it has not come to, and the driver has
+  /// its caller wait then; for ever, if hosts do what it waits for.
+  [[nodiscard]] bool take(std::size_t bytes, upcxx::team const& over) const {
+    constexpr std::size_t most = 128;
+    std::size_t const rounds = bytes / bytes_of_rank_ + 1;
+    return exist() &&
+           (destination_->all_->by_kernels || rounds * static_cast<std::size_t>(over.rank_n()) <= most);
+  }
   void end() {
     if (gather_ != nullptr) gather_->destroy();
     gather_.reset();
