@@ -203,7 +203,7 @@ class transfer {
   [[nodiscard]] std::size_t messages() const { return statistics().messages; }
   /// Elements that a run writes into arrays of other ranks.
   [[nodiscard]] std::size_t elements() const { return statistics().elements; }
-  /// Bytes that a run sends to each rank it sends to.
+  /// Bytes that a run sends to each rank it sends to, in no order that is promised.
   [[nodiscard]] std::vector<std::size_t> bytes_by_target() const {
     std::vector<std::size_t> result;
     for (auto const& l : replay_.links()) {
