@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
     upcxx::barrier();
   }
   if (is("dangling_elsewhere")) {
-    if (upcxx::rank_me() == 1) allocator.destroy();
+    if (upcxx::rank_me() == 1) allocator.destroy(upcxx::entry_barrier::none);  // over when the barrier is
     upcxx::barrier();
     if (upcxx::rank_me() == 0) upcxx::copy(theirs, &value, 1).wait();
     upcxx::barrier();
