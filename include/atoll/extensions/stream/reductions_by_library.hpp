@@ -79,9 +79,9 @@ class reductions_by_library {
   /// its caller wait then; for ever, if hosts do what it waits for.
   [[nodiscard]] bool take(std::size_t bytes, upcxx::team const& over) const {
     constexpr std::size_t most = 128;
+    if (!exist()) return false;
     std::size_t const rounds = bytes / bytes_of_rank_ + 1;
-    return exist() &&
-           (destination_->all_->by_kernels || rounds * static_cast<std::size_t>(over.rank_n()) <= most);
+    return destination_->all_->by_kernels || rounds * static_cast<std::size_t>(over.rank_n()) <= most;
   }
   void end() {
     if (gather_ != nullptr) gather_->destroy();
