@@ -22,14 +22,15 @@ int main() {
         stderr);
     return 2;
   }
+  // It ends with the ranks, not with what launchers and terminals tell these to do, or do to the group of a rank: from the moment on at
+  // which the rank that starts it goes on.
+  ::setsid();
+  for (int const signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+  std::signal(SIGQUIT, &ask_for_picture);
   // Nobody's child: programs wait for theirs, and count them.
   ::pid_t const child = ::fork();
   if (child != 0) ::_exit(child < 0 ? 1 : 0);
 
-  // It ends with the ranks, not with what launchers and terminals tell these to do, or do to the group of a rank.
-  ::setsid();
-  for (int const signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
-  std::signal(SIGQUIT, &ask_for_picture);
   ::syscall(SYS_close_range, static_cast<unsigned>(first_listener) + what.listeners, ~0U, 0U);
   for (int const standard : {STDIN_FILENO, STDOUT_FILENO}) {
     int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
