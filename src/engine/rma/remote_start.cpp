@@ -268,12 +268,20 @@ void remote_start::start(copy_completion* completion, void* result) noexcept {
   am_commit(out_, message_kind::active, token_, message_bytes_);
 }
 
-bool flagged_put::best_cut(std::uint32_t rank, std::size_t bytes) {
+namespace {
+/// The longest message of the engine's that the network takes as it is; 0: the way to that rank is not the network.
+std::size_t longest_in_place(std::uint32_t rank) {
   progress_engine& engine = progress_engine::here();
   auto const target = static_cast<std::int32_t>(rank);
-  if (bytes <= unit || engine.network == nullptr || engine.shm.reaches(target)) return false;
+  if (engine.network == nullptr || engine.shm.reaches(target)) return 0;
   guard const held;
-  std::size_t const whole = engine.network->transport().sizes(target, transport::lane::control).in_place;
+  return engine.network->transport().sizes(target, transport::lane::control).in_place;
+}
+}  // namespace
+
+bool flagged_put::best_cut(std::uint32_t rank, std::size_t bytes) {
+  if (bytes <= unit) return false;
+  std::size_t const whole = longest_in_place(rank);
   return whole >= most_beside_data + unit && whole < most_beside_data + bytes;
 }
 
@@ -296,13 +304,10 @@ flagged_put::flagged_put(host_address const& to, std::size_t bytes, host_address
 void flagged_put::send() noexcept { am_commit(out_, message_kind::active, token_, message_bytes_); }
 
 std::size_t flagged_puts::longest(std::uint32_t rank) {
-  progress_engine& engine = progress_engine::here();
-  auto const target = static_cast<std::int32_t>(rank);
-  if (engine.network == nullptr || engine.shm.reaches(target) || !engine.network->bundles()) return 0;
-  guard const held;
-  std::size_t const in_place = engine.network->transport().sizes(target, transport::lane::control).in_place;
-  std::size_t const before_parts = sizeof(remote::part_count);
-  return in_place < before_parts ? 0 : std::min(in_place - before_parts, flagged_put::unit);
+  constexpr std::size_t before_parts = sizeof(remote::part_count);
+  std::size_t const in_place = longest_in_place(rank);
+  if (in_place < before_parts || !progress_engine::here().network->bundles()) return 0;
+  return std::min(in_place - before_parts, flagged_put::unit);
 }
 
 std::int32_t flagged_puts::host_of(std::uint32_t rank) {
@@ -311,7 +316,7 @@ std::int32_t flagged_puts::host_of(std::uint32_t rank) {
 
 flagged_puts::flagged_puts(std::uint32_t rank, std::size_t parts, std::size_t room) {
   auto const target = static_cast<std::int32_t>(rank);
-  note_call(activity::copy, target);
+  note_call(activity::rma, target);
   message_bytes_ = header_bytes + sizeof(remote::part_count) + room;
   am_begin_data(out_, target, message_bytes_, pressure::always);
   remote::write_at(out_.begin + header_bytes, remote::part_count{parts});
