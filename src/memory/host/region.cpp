@@ -56,8 +56,8 @@ std::string error_text(int code) { return std::generic_category().message(code);
 
 std::string no_address_space(std::size_t bytes, unsigned ranks, int code) {
   rlimit limit{};
-  bool const is_limited =
-      getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
+  // Which counts all that is mapped, so that less may be too much.
+  bool const is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return format(
       "cannot find %s of address space in one piece for the shared memory of %u %s: %s. %s or lower UPCXX_SHARED_HEAP_SIZE, which each "
       "rank has.",
