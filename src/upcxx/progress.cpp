@@ -182,7 +182,7 @@ bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
 /// User-level progress, or internal inside callbacks; true if anything moved.
 static inline bool advance_thread(thread_state& t) {
   if (t.in_user_progress) return progress_internal();
-  if (has_tasks(t)) return work(t, only_tasks_wait(t));
+  if (has_tasks(t)) return work(t, engine_rests(t));
   return !engine_rests(t) && work(t, false);
 }
 
