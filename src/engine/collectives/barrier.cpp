@@ -78,7 +78,6 @@ void meet(team_view& view, collective_signature signature, bool (*progress)()) {
   auto& team = static_cast<team_data&>(view);
   flat_meeting here;
   if (!arrive_at_once(team, signature, here)) return meet_in_queue(team, signature, progress);
-  note_call(activity::barrier, -1);  // the others need not wait for this, either
   waiting_note const note(activity::barrier);
   blocking_call const waits(team, team, here.call);
   bool waited = false;

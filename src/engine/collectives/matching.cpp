@@ -68,7 +68,26 @@ void note_started(rank_page& own, std::uint32_t started, std::uint64_t team,
   note.check.store(check_of({team, call}), std::memory_order_relaxed);
 }
 
+namespace {
+
+activity activity_of(collective_signature what) {
+  switch (atl::kind_of(what)) {
+    case collective_kind::barrier:
+    case collective_kind::finalize:
+      return activity::barrier;
+    case collective_kind::split:
+    case collective_kind::create:
+    case collective_kind::destroy:
+      return activity::team;
+    default:
+      return activity::collective;
+  }
+}
+
+}  // namespace
+
 void note_collective(team_data& team, noted_call const& call) noexcept {
+  note_call(activity_of(call.signature), -1);
   team.called[call.number & (team_data::history_size - 1)] = call.signature;
   call_log::here().note(team.id, call);
 }

@@ -20,20 +20,6 @@ void finish(collective* c) {
   if (done.call != nullptr) done.call(done.context);
 }
 
-activity activity_of(collective_signature what) {
-  switch (atl::kind_of(what)) {
-    case collective_kind::barrier:
-    case collective_kind::finalize:
-      return activity::barrier;
-    case collective_kind::split:
-    case collective_kind::create:
-    case collective_kind::destroy:
-      return activity::team;
-    default:
-      return activity::collective;
-  }
-}
-
 /// Deletes what will never be complete.
 void drop(collective* c) {
   for (message* m : c->arrived) release(m);
@@ -87,13 +73,11 @@ bool heard_late(team_data& team, message* m) {
 }  // namespace
 
 void launch(collective* c) {
-  note_call(activity_of(c->call.signature), -1);
   guard const held;
   collectives_under_way::here().launch(c);
 }
 
 void launch_flat(collective* c) {
-  note_call(activity_of(c->call.signature), -1);
   guard const held;
   collectives_under_way::here().launch_flat(c);
 }
