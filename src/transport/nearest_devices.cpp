@@ -40,13 +40,6 @@ std::vector<int> numbers_in(std::string const& list) {
 /// Of a device on a bus; -1: the system does not say.
 int node_of(fs::path const& on_bus) { return number_in(line_of(on_bus / "numa_node")).value_or(-1); }
 
-std::string bare(std::string_view device) {
-  device.remove_prefix(device.rfind('/') + 1);  // npos + 1 is 0
-  device = device.substr(0, device.find(':'));
-  if (device.ends_with(kind_of_endpoint)) device.remove_suffix(kind_of_endpoint.size());
-  return std::string(device);
-}
-
 /// Where a device is on a bus, by what the system lists it under; empty: on none.
 fs::path place_on_bus(fs::path const& entry) {
   std::error_code error;
@@ -54,7 +47,7 @@ fs::path place_on_bus(fs::path const& entry) {
 }
 
 fs::path place_of(std::string_view device, std::string const& sys) {
-  std::string const name = bare(device);
+  std::string const name = bare_name(device);
   fs::path place;
   for (char const* const sort : classes) {
     if (place.empty() && !name.empty()) place = place_on_bus(fs::path(sys) / "class" / sort / name);
@@ -123,6 +116,13 @@ bool has_default_route(std::string_view interface, std::string const& routes) {
 }
 
 }  // namespace
+
+std::string bare_name(std::string_view device) {
+  device.remove_prefix(device.rfind('/') + 1);  // npos + 1 is 0
+  device = device.substr(0, device.find(':'));
+  if (device.ends_with(kind_of_endpoint)) device.remove_suffix(kind_of_endpoint.size());
+  return std::string(device);
+}
 
 std::vector<device_place> attached_devices(std::string const& sys) {
   std::vector<device_place> all;

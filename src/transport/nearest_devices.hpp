@@ -20,8 +20,11 @@ struct device_place {
 /// All there are: adapters, then interfaces, each sorted by name. Virtual ones (lo, veth, bridges) have no place and are left out.
 std::vector<device_place> attached_devices(std::string const& sys = "/sys");
 
+/// A device's own name; it may have a provider in front and something behind: "tcp/eth0", "mlx5_0:1", "efa_0-rdm".
+std::string bare_name(std::string_view device);
+
 /// How far a device is from the nearest of these hardware threads, as the system counts distances between NUMA nodes: 10 is beside it. Also 10 where
-/// nothing is known against it. `device` may have a provider in front and something behind: "tcp/eth0", "mlx5_0:1", "efa_0-rdm".
+/// nothing is known against it. `device`: as for bare_name().
 int distance_of(std::string_view device, std::vector<int> const& cpus, std::string const& sys = "/sys");
 
 /// How near a device is to a GPU.

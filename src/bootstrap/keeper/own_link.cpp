@@ -1,6 +1,5 @@
 #include "bootstrap/keeper/own_link.hpp"
 
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -8,15 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
+
+#include "base/os/interfaces.hpp"
 
 namespace atl::keeping {
 namespace {
-
-std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> own_interfaces() {
-  ifaddrs* list = nullptr;
-  return {::getifaddrs(&list) == 0 ? list : nullptr, &::freeifaddrs};
-}
 
 address address_of(sockaddr const* from) {
   address all{};
@@ -38,7 +33,7 @@ bool has(ifaddrs const& interface, address const& which) {
 }  // namespace
 
 bool is_unplugged(card const& mine) {
-  auto const list = own_interfaces();
+  auto const list = os::own_interfaces();
   if (mine.addresses[0].family == 0 || list == nullptr) return false;
   constexpr unsigned works = IFF_UP | IFF_RUNNING;
   for (ifaddrs const* at = list.get(); at != nullptr; at = at->ifa_next) {
@@ -57,7 +52,7 @@ address own_end(int socket) {
 }
 
 std::uint32_t interface_of(address const& own) {
-  auto const list = own_interfaces();
+  auto const list = os::own_interfaces();
   for (ifaddrs const* at = list.get(); at != nullptr; at = at->ifa_next) {
     if (has(*at, own)) return ::if_nametoindex(at->ifa_name);
   }
@@ -66,7 +61,7 @@ std::uint32_t interface_of(address const& own) {
 
 std::vector<address> addresses_of(std::uint32_t interface) {
   std::vector<address> all;
-  auto const list = own_interfaces();
+  auto const list = os::own_interfaces();
   for (ifaddrs const* at = list.get(); at != nullptr; at = at->ifa_next) {
     address const each = address_of(at->ifa_addr);
     if (each.family != 0 && ::if_nametoindex(at->ifa_name) == interface) all.push_back(each);

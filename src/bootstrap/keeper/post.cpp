@@ -1,7 +1,6 @@
 #include "bootstrap/keeper/post.hpp"
 
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <spawn.h>
@@ -18,6 +17,7 @@
 
 #include "base/beside_library.hpp"
 #include "base/error.hpp"
+#include "base/os/interfaces.hpp"
 #include "base/os/link_local.hpp"
 #include "base/os/memfd.hpp"
 
@@ -51,11 +51,9 @@ bool is_bridge(std::string_view device) {
 }
 
 std::vector<candidate> own_addresses(std::string_view devices) {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> const owner(list, &::freeifaddrs);
+  auto const list = os::own_interfaces();
   std::vector<candidate> all;
-  for (ifaddrs const* at = list; at != nullptr; at = at->ifa_next) {
+  for (ifaddrs const* at = list.get(); at != nullptr; at = at->ifa_next) {
     if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_UP) == 0 || os::is_link_local(*at->ifa_addr))
       continue;
     candidate c;

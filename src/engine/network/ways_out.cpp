@@ -1,18 +1,17 @@
 #include "engine/network/ways_out.hpp"
 
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <memory>
 #include <thread>
 
+#include "base/os/interfaces.hpp"
 #include "base/os/link_local.hpp"
 #include "transport/nearest_devices.hpp"
+#include "transport/system_files.hpp"
 
 namespace atl::engine {
 namespace {
@@ -22,8 +21,7 @@ constexpr std::chrono::milliseconds between_looks{50};
 /// Tunnels that wait for their configuration and the like never come by themselves: of Ethernet (1) and InfiniBand (32), as the system numbers them.
 bool may_lead_outside(std::string const& name, std::string const& sys, std::string const& routes) {
   std::string const folder = sys + "/class/net/" + name;
-  int type = 1;  // where nobody tells
-  std::ifstream(folder + "/type") >> type;
+  int const type = transport::number_in(transport::line_of(folder + "/type")).value_or(1);
   bool const is_part = ::access((folder + "/master").c_str(), F_OK) == 0;
   return (type == 1 || type == 32) && !is_part && !transport::joins_guests_only(name, sys, routes);
 }
@@ -38,12 +36,6 @@ bool has_adapters(std::string const& sys) {
   return false;
 }
 
-/// "tcp/eth0", "eth0:1"
-std::string interface_in(std::string_view device) {
-  device = device.substr(device.find('/') + 1);
-  return std::string(device.substr(0, device.find(':')));
-}
-
 bool can_be_used(way_out const& w) { return w.is_up && w.has_carrier && w.has_address; }
 
 std::string state_of(way_out const& w) {
@@ -55,10 +47,9 @@ std::string state_of(way_out const& w) {
 std::vector<way_out> ways_out(std::string const& sys, std::string const& routes) {
   std::vector<way_out> all;
   if (has_adapters(sys)) return {{"an adapter", true, true, true}};
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {{"unknown", true, true, true}};
-  std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> const owner(list, &::freeifaddrs);
-  for (ifaddrs const* at = list; at != nullptr; at = at->ifa_next) {
+  auto const list = os::own_interfaces();
+  if (list == nullptr) return {{"unknown", true, true, true}};
+  for (ifaddrs const* at = list.get(); at != nullptr; at = at->ifa_next) {
     if ((at->ifa_flags & IFF_LOOPBACK) != 0) continue;
     auto known =
         std::find_if(all.begin(), all.end(), [&](way_out const& w) { return w.name == at->ifa_name; });
@@ -79,7 +70,7 @@ std::string why_no_way_out(std::vector<way_out> const& all, std::string_view dev
   if (devices == "all") devices = {};
   while (!devices.empty()) {
     std::size_t const end = std::min(devices.find(','), devices.size());
-    std::string const name = interface_in(devices.substr(0, end));
+    std::string const name = transport::bare_name(devices.substr(0, end));
     auto const it = std::find_if(all.begin(), all.end(), [&](way_out const& w) { return w.name == name; });
     if (it == all.end()) return {};
     named.push_back(*it);

@@ -1,6 +1,5 @@
 #include "transport/ucx/context.hpp"
 
-#include <ifaddrs.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/os/interfaces.hpp"
 #include "base/os/link_local.hpp"
 #include "transport/common/module.hpp"
 #include "transport/nearest_devices.hpp"
@@ -107,13 +107,11 @@ bool is_network(std::string_view transport) {
 /// Names of interfaces that have an address which others may reach; no link-local ones.
 std::set<std::string> interfaces_with_ipv4() {
   std::set<std::string> names;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return names;
-  for (ifaddrs const* at = all; at != nullptr; at = at->ifa_next) {
+  auto const all = os::own_interfaces();
+  for (ifaddrs const* at = all.get(); at != nullptr; at = at->ifa_next) {
     bool const is_ipv4 = at->ifa_addr != nullptr && at->ifa_addr->sa_family == AF_INET;
     if (is_ipv4 && !os::is_link_local(*at->ifa_addr)) names.insert(at->ifa_name);
   }
-  ::freeifaddrs(all);
   return names;
 }
 
