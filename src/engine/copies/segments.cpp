@@ -32,6 +32,12 @@ constexpr segment_name name_of(std::uint64_t owner) noexcept {
   return {rank_of(owner), static_cast<std::uint16_t>(owner >> 32)};
 }
 
+/// Is all of that in the segment, which is of the kind that the pointer says?
+bool holds(segment_notice const& s, memory_place place, std::size_t bytes) noexcept {
+  std::uint64_t const offset = place.address - s.base;
+  return s.kind == kind_of(place.owner) && offset <= s.bytes && bytes <= s.bytes - offset;
+}
+
 void import(segment& s) {
   if (s.known.sharing.reach == memory::export_record::way::none) {
     s.out_of_reach = true;
@@ -312,8 +318,7 @@ std::string segment_table::problem_with(memory_place place, std::size_t bytes) {
         place.address, unsigned{name.number}, to_string(kind_of(place.owner)), name.rank);
   }
   segment_notice const& s = found->known;
-  std::uint64_t const offset = place.address - s.base;
-  if (offset <= s.bytes && bytes <= s.bytes - offset) return {};
+  if (holds(s, place, bytes)) return {};
   return format("%zu bytes at address 0x%" PRIx64
                 " of rank %d's %s device %d reach outside the segment, "
                 "which is 0x%" PRIx64 " to 0x%" PRIx64,
@@ -324,10 +329,8 @@ segment& segment_table::find(memory_place place, std::size_t bytes, char const* 
   auto const name = name_of(place.owner);
   segment* found = look_up(key_of(name));
   if (found == nullptr && !hosts.is_local(static_cast<std::uint32_t>(name.rank))) found = &suppose(place);
-  bool const fits = found != nullptr && found->known.kind == kind_of(place.owner) &&
-                    place.address - found->known.base <= found->known.bytes &&
-                    bytes <= found->known.bytes - (place.address - found->known.base);
-  if (!fits) fatal(call, "%s", problem_with(place, bytes).c_str());
+  if (found == nullptr || !holds(found->known, place, bytes))
+    fatal(call, "%s", problem_with(place, bytes).c_str());
   if (found->memory == nullptr && !found->out_of_reach) import(*found);
   return *found;
 }

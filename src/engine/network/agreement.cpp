@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <sstream>
 
 #include "base/error.hpp"
 
@@ -26,12 +27,20 @@ constexpr std::size_t longest_owner = 60;
 constexpr std::size_t longest_owner_of_reason = 90;
 constexpr char several = '*';
 
-std::string list_of(std::string const& word) { return word.substr(0, word.find('\n')); }
-std::string rest_of(std::string const& word) { return word.substr(word.find('\n') + 1); }
-std::string library_of(std::string const& word) { return list_of(rest_of(word)); }
-std::string place_of(std::string const& word) { return list_of(rest_of(rest_of(word))); }
-std::string program_of(std::string const& word) { return list_of(rest_of(rest_of(rest_of(word)))); }
-std::string reason_of(std::string const& word) { return rest_of(rest_of(rest_of(rest_of(word)))); }
+/// The lines.
+struct word {
+  std::string list, library, place, program, reason;
+};
+word read(std::string const& text) {
+  word w;
+  std::istringstream in(text);
+  for (std::string* const part : {&w.list, &w.library, &w.place, &w.program}) std::getline(in, *part);
+  std::getline(in, w.reason, '\0');
+  return w;
+}
+std::string text_of(word const& w) {
+  return w.list + "\n" + w.library + "\n" + w.place + "\n" + w.program + "\n" + w.reason;
+}
 
 /// Which build or system, and what is said behind that.
 std::string first_in(std::string const& line) { return line.substr(0, line.find(' ')); }
@@ -65,20 +74,21 @@ std::string put_programs_together(std::string const& a, std::string const& b) {
 
 std::string put_together(std::string const& a, std::string const& b) {
   if (a.front() == '!' || b.front() == '!') return a.front() == '!' ? a : b;
-  std::string const one = library_of(a);
-  std::string const other = library_of(b);
-  if (first_in(one) != first_in(other))
+  word one = read(a);
+  word const other = read(b);
+  if (first_in(one.library) != first_in(other.library))
     return format(
         "!%s and %s have different builds of libatoll (%s, %s): all hosts need the same, so look at LD_LIBRARY_PATH, and for files that are "
         "older there",
-        behind_first_in(one).c_str(), behind_first_in(other).c_str(), first_in(one).c_str(),
-        first_in(other).c_str());
-  if (list_of(a) != list_of(b))
-    return format("!not all ranks have the same ATOLL_TRANSPORTS: some try %s, some %s", list_of(a).c_str(),
-                  list_of(b).c_str());
-  return list_of(a) + "\n" + one + "\n" + put_places_together(place_of(a), place_of(b)) + "\n" +
-         put_programs_together(program_of(a), program_of(b)) + "\n" +
-         (reason_of(a).empty() ? reason_of(b) : reason_of(a));
+        behind_first_in(one.library).c_str(), behind_first_in(other.library).c_str(),
+        first_in(one.library).c_str(), first_in(other.library).c_str());
+  if (one.list != other.list)
+    return format("!not all ranks have the same ATOLL_TRANSPORTS: some try %s, some %s", one.list.c_str(),
+                  other.list.c_str());
+  one.place = put_places_together(one.place, other.place);
+  one.program = put_programs_together(one.program, other.program);
+  if (one.reason.empty()) one.reason = other.reason;
+  return text_of(one);
 }
 
 }  // namespace
@@ -96,28 +106,30 @@ agreement agree_on_network(bootstrap::channel& channel, standpoint const& mine,
     std::string place = mine.system + " ";
     if (!mine.no_way_out.empty()) place += identity() + " has " + mine.no_way_out;
     place.resize(std::min(place.size(), longest_place));
-    std::string word = left.substr(0, longest_list) + "\n" + library + "\n" + place + "\n" + program + "\n";
+    std::string reason;
     if (!why_not.empty())
-      word += format("%s: not on %s: %s", name.substr(0, longest_name).c_str(),
-                     identity().substr(0, longest_owner_of_reason).c_str(),
-                     why_not.substr(0, longest_reason).c_str());
-    std::string const all = channel.agree(word, put_together);
-    if (all.front() == '!') {
-      result.passed_over = all.substr(1);
+      reason = format("%s: not on %s: %s", name.substr(0, longest_name).c_str(),
+                      identity().substr(0, longest_owner_of_reason).c_str(),
+                      why_not.substr(0, longest_reason).c_str());
+    std::string const agreed =
+        channel.agree(text_of({left.substr(0, longest_list), library, place, program, reason}), put_together);
+    if (agreed.front() == '!') {
+      result.passed_over = agreed.substr(1);
       return result;
     }
-    if (program_of(all).front() == '!') result.programs = program_of(all).substr(1);
-    result.one_system = place_of(all).front() != several;
-    if (!result.one_system && !behind_first_in(place_of(all)).empty()) {
-      result.passed_over = behind_first_in(place_of(all));
+    word const all = read(agreed);
+    if (all.program.front() == '!') result.programs = all.program.substr(1);
+    result.one_system = all.place.front() != several;
+    if (!result.one_system && !behind_first_in(all.place).empty()) {
+      result.passed_over = behind_first_in(all.place);
       return result;
     }
-    if (reason_of(all).empty()) {
+    if (all.reason.empty()) {
       result.name = name;
       return result;
     }
     result.has_better = result.has_better || why_not.empty();
-    result.passed_over += (result.passed_over.empty() ? "" : "; ") + reason_of(all);
+    result.passed_over += (result.passed_over.empty() ? "" : "; ") + all.reason;
     left.erase(0, name.size() + 1);
   }
   return result;

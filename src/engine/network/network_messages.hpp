@@ -212,9 +212,9 @@ class network_messages final : public single<network_messages>, public transport
                            std::size_t bytes) = nullptr;
   /// Told when the data of a notified put of that rank are in memory. May be empty.
   std::function<void(std::int32_t rank, std::uint64_t tag)> on_notified;
-  /// Ends the job: what that rank has to do with cannot go on.
   /// "rank 2 (h2)"
   [[nodiscard]] std::string name_of(std::int32_t rank) const;
+  /// Ends the job: what that rank has to do with cannot go on.
   [[noreturn]] void lost(std::int32_t rank, std::string_view words) const;
 
   // What the transport calls.

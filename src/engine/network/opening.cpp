@@ -56,9 +56,9 @@ bool chosen_in_vain(std::vector<std::string> const& names, std::string const& us
   return false;
 }
 
-/// Which libatoll this is: what stands in the tokens of all its functions, by which ranks call each other.
-std::string own_build() {
-  return format("%08x", static_cast<unsigned>(token_of(reinterpret_cast<void const*>(&own_build)) >> 32));
+/// Which build of a module has that place: what stands in the tokens of all its functions, by which ranks call each other.
+std::string build_at(void const* place) {
+  return format("%08x", static_cast<unsigned>(token_of(place) >> 32));
 }
 
 /// Whether a network that joins processes of one running system only will do.
@@ -95,12 +95,6 @@ transport::opened_network open_when_reached(std::function<transport::opened_netw
   return opened;
 }
 
-/// Which program this is, in the same way: by where it begins.
-std::string own_program_build() {
-  auto const* const entry = reinterpret_cast<void const*>(::getauxval(AT_ENTRY));
-  return format("%08x", static_cast<unsigned>(token_of(entry) >> 32));
-}
-
 /// Libraries say "Input/output error" where they find no descriptor, and give back those they have had.
 std::string words_of_few_descriptors() {
   constexpr std::uint64_t few = 32;
@@ -119,9 +113,9 @@ transport::opened_network open_among(
   static std::string agreed;
   static bool one_system = false;
   standpoint mine;
-  mine.build = own_build();
+  mine.build = build_at(reinterpret_cast<void const*>(&build_at));
   mine.program = program_invocation_short_name;
-  mine.program_build = own_program_build();
+  mine.program_build = build_at(reinterpret_cast<void const*>(::getauxval(AT_ENTRY)));
   mine.system = format("%llx", static_cast<unsigned long long>(bootstrap::own_network_stack()));
   if (!agreed.empty() && names == among) {
     transport::opened_network again = open(agreed, mine.no_way_out);

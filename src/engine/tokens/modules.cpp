@@ -209,11 +209,9 @@ loaded_module const* find_hash(module_table const& modules, std::uint32_t hash) 
 }
 
 void publish_module_names(module_names* where) {
-  module_table const* const known = known_modules();
-  module_table const& modules = known != nullptr ? *known : look_for_modules();
   std::lock_guard const lock(table_mutex);
   published_names = where;
-  publish_names(modules);
+  if (module_table const* const known = known_modules()) publish_names(*known);
 }
 
 }  // namespace atl::engine
