@@ -468,9 +468,8 @@ class stream_reduction {
       return upcxx::copy(from, values->data(), values->size())
           .then([=, &hosts] {
             // The caller's persona may be that of a thread beside the one that has the master persona.
-            return upcxx::master_persona().lpc([=, &hosts] {
-              return device::reduce_by_hosts(hosts, number, root, values, sizeof(T), combine);
-            });
+            return upcxx::master_persona().lpc(
+                [=, &hosts] { return device::reduce_by_hosts(hosts, number, root, values, combine); });
           })
           .then(
               [=] { return wanted ? upcxx::copy(values->data(), to, values->size()) : upcxx::make_future(); })

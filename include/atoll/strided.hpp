@@ -167,8 +167,7 @@ ATOLL_NODISCARD_FUTURE auto copy_strided(T* dest, std::ptrdiff_t const* dest_str
 /// contiguous is one kernel of the library, put or get: of the source's device, else of the destination's, one of
 /// which is this rank's, or of the stream's. Elsewhere each contiguous run is a copy of its own, started together
 /// as in a copy_batch; where just one end is on a device and this process addresses the other, runs are what is
-/// contiguous on the device. Between memories of hosts the box is one transfer. In a stream, runs that are copies of
-/// their own take 40 bytes of private memory each during the call.
+/// contiguous on the device. Between memories of hosts the box is one transfer.
 template <std::size_t Dim, detail::copy_end Source, detail::copy_end Dest,
           typename Cx = decltype(upcxx::operation_cx::as_future())>
 ATOLL_NODISCARD_FUTURE auto copy_strided(Source src_base, std::ptrdiff_t const* src_strides, Dest dest_base,

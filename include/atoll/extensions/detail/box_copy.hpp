@@ -8,7 +8,6 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/memory_copy.hpp>
@@ -47,17 +46,6 @@ struct box_ends {
     return lowest == nullptr ? lowest : lowest - all.first;
   }
 };
-
-template <std::size_t Rank>
-std::vector<copy_piece> pieces_of(box_runs<Rank> const& runs, atl::engine::memory_place to,
-                                  atl::engine::memory_place from) {
-  std::vector<copy_piece> pieces;
-  pieces.reserve(runs.count());
-  runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
-    pieces.push_back({to.moved_by(to_offset), from.moved_by(from_offset), runs.bytes});
-  });
-  return pieces;
-}
 
 /// Copies a box between host memories.
 template <std::size_t Rank>
@@ -297,10 +285,15 @@ auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Ran
           if (runs.outer == 0) return copies.start(copy_piece{target, source, runs.bytes});
           atl::engine::prepared_box whole;
           if (detail::as_one_box(runs, whole) && copies.as_one(target, source, whole)) return;
+          auto const for_each_run = [&](auto const& take) {
+            runs.for_each([&](std::ptrdiff_t to_offset, std::ptrdiff_t from_offset) {
+              take(copy_piece{target.moved_by(to_offset), source.moved_by(from_offset), runs.bytes});
+            });
+          };
           // A host's end may be pinned in parts.
-          std::vector<copy_piece> const pieces = detail::pieces_of(runs, target, source);
-          copies.prepare(pieces);
-          copies.start(pieces);
+          for_each_run([&](copy_piece const& run) { copies.prepare(run); });
+          copy_batch const together;
+          for_each_run([&](copy_piece const& run) { copies.start(run); });
         },
         owner, std::forward<Cx>(completions));
   } else {

@@ -61,8 +61,6 @@ class remote_inbox {
   atl::engine::host_address place(std::ptrdiff_t ahead) const {
     return {place_.rank, place_.offset + static_cast<std::uint64_t>(ahead)};
   }
-  /// May they go together with those for other ranks?
-  bool may_join() const { return transfer_ == nullptr && cut_ == nullptr && bytes_ <= message::unit; }
   /// Must send() wait, since what was packed before is still on its way from memory here?
   bool under_way() const {
     return transfer_ != nullptr && transfer_->now.load(std::memory_order_acquire) != state::idle;

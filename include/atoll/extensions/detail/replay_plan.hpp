@@ -165,8 +165,7 @@ class replay_plan {
                                        std::vector<upcxx::intrank_t> const& peers, upcxx::team const& over) {
     std::vector<joint_links::candidate> all;
     for (std::size_t i = 0; i < links.size(); ++i) {
-      replay::link const& l = links[i];
-      if (l.remote && l.remote.may_join())
+      if (replay::link const& l = links[i]; l.remote)
         all.push_back({i, static_cast<std::uint32_t>(over[peers[i]]), l.inbox_out});
     }
     std::vector<joint_links> joint = joint_links::of(std::move(all));

@@ -83,10 +83,11 @@ class matching_calls {
     bool find_untold(news& all) {
       std::lock_guard const held(lock_);
       if (unheard_) return false;
-      telling_ = false;
-      for (std::size_t s = 0; s < sorts; ++s) telling_ |= !leaving_[s].empty();
-      for (std::size_t s = 0; s < sorts && !telling_; ++s) leaving_[s] = orders_[s].untold.take();
-      for (std::size_t s = 0; s < sorts; ++s) telling_ |= !leaving_[s].empty();
+      auto const any = [this] { return !leaving_[made].empty() || !leaving_[captured].empty(); };
+      if (!any()) {
+        for (std::size_t s = 0; s < sorts; ++s) leaving_[s] = orders_[s].untold.take();
+      }
+      telling_ = any();
       all = leaving_;
       return telling_;
     }

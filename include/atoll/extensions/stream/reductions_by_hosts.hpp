@@ -38,9 +38,9 @@ struct host_reductions {
     std::size_t come = 0;
   };
   struct reduction {
-    std::map<std::size_t, piece> pieces;  ///< by the place where they begin
-    combination combine;                  ///< none before rank 0 calls it
-    std::int32_t root = -1;               ///< negative: all want the result
+    piece now;               ///< all ranks have the answer to one piece before any gives the next
+    combination combine;     ///< rank 0 sets it, and then gives its own piece
+    std::int32_t root = -1;  ///< negative: all want the result
   };
 
   explicit host_reductions(std::int32_t of) : ranks(static_cast<std::size_t>(of)) {}
@@ -60,36 +60,24 @@ inline void check_sizes(shared_reductions const& all, std::vector<std::size_t> c
   }
 }
 
-/// At rank 0: combines pieces that all ranks have given.
-inline void combine_pieces(shared_reductions& all, std::uint64_t number) {
-  auto const found = all->open.find(number);
-  host_reductions::reduction& r = found->second;
-  if (!r.combine) return;
-  for (auto at = r.pieces.begin(); at != r.pieces.end();) {
-    if (at->second.come != all->ranks) {
-      ++at;
-      continue;
-    }
-    host_reductions::piece const all_of = std::move(at->second);
-    at = r.pieces.erase(at);
-    check_sizes(all, all_of.sizes);
-    host_reductions::bytes const result = r.combine(all_of.parts);
-    for (std::size_t rank = 0; rank < all->ranks; ++rank) {
-      bool const wanted = has_result(static_cast<std::int32_t>(rank), r.root);
-      all_of.answers[rank].fulfill_result(wanted ? result : host_reductions::bytes());
-    }
+/// At rank 0: combines the piece once all ranks have given it.
+inline void combine_piece(shared_reductions& all, host_reductions::reduction& r) {
+  if (r.now.come != all->ranks) return;
+  host_reductions::piece const given = std::exchange(r.now, {});
+  check_sizes(all, given.sizes);
+  host_reductions::bytes const result = r.combine(given.parts);
+  std::int32_t const root = r.root;
+  for (std::size_t rank = 0; rank < all->ranks; ++rank) {
+    bool const wanted = has_result(static_cast<std::int32_t>(rank), root);
+    given.answers[rank].fulfill_result(wanted ? result : host_reductions::bytes());
   }
 }
 
 /// A rank's array on its way through rank 0: a piece at a time, so that little room is asked for at once.
 class host_reduction {
  public:
-  host_reduction(shared_reductions& all, std::uint64_t number, std::shared_ptr<std::vector<char>> values,
-                 std::size_t element_bytes)
-      : all_(all),
-        number_(number),
-        values_(std::move(values)),
-        most_(std::max(piece_bytes / element_bytes, std::size_t{1}) * element_bytes) {}
+  host_reduction(shared_reductions& all, std::uint64_t number, std::shared_ptr<std::vector<char>> values)
+      : all_(all), number_(number), values_(std::move(values)) {}
 
   /// By the master persona. What finds no room is tried again by its next progress.
   static void go_on(std::shared_ptr<host_reduction> const& self) {
@@ -109,16 +97,18 @@ class host_reduction {
   [[nodiscard]] upcxx::future<> done() const { return done_.get_future(); }
 
  private:
+  /// A multiple of all elements' sizes, which are 4 or 8 bytes.
   static constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 
-  [[nodiscard]] std::size_t length() const { return std::min(most_, values_->size() - begin_); }
+  [[nodiscard]] std::size_t length() const { return std::min(piece_bytes, values_->size() - begin_); }
   upcxx::future<host_reductions::bytes> give_piece() {
     char const* const from = values_->data() + begin_;
     return upcxx::rpc(
         all_.team(), 0,
-        [](shared_reductions& here, std::uint64_t number, std::size_t begin, std::size_t size,
-           upcxx::intrank_t rank, upcxx::view<char> part) {
-          host_reductions::piece& p = here->open[number].pieces[begin];
+        [](shared_reductions& here, std::uint64_t number, std::size_t size, upcxx::intrank_t rank,
+           upcxx::view<char> part) {
+          host_reductions::reduction& all = here->open[number];
+          host_reductions::piece& p = all.now;
           p.parts.resize(here->ranks);
           p.sizes.resize(here->ranks);
           p.answers.resize(here->ranks);
@@ -127,31 +117,29 @@ class host_reduction {
           p.sizes[r] = size;
           ++p.come;
           auto answer = p.answers[r].get_future();
-          combine_pieces(here, number);
+          combine_piece(here, all);
           return answer;
         },
-        all_, number_, begin_, values_->size(), all_.team().rank_me(),
-        upcxx::make_view(from, from + length()));
+        all_, number_, values_->size(), all_.team().rank_me(), upcxx::make_view(from, from + length()));
   }
 
   shared_reductions& all_;
   std::uint64_t number_;
   std::shared_ptr<std::vector<char>> values_;
-  std::size_t most_;
   std::size_t begin_ = 0;
   upcxx::promise<> done_;
 };
 
 /// Puts the result, where it is wanted, in place of the values. By the master persona.
 inline upcxx::future<> reduce_by_hosts(shared_reductions& all, std::uint64_t number, std::int32_t root,
-                                       std::shared_ptr<std::vector<char>> values, std::size_t element_bytes,
+                                       std::shared_ptr<std::vector<char>> values,
                                        host_reductions::combination combine) {
   if (all.team().rank_me() == 0) {
     host_reductions::reduction& own = all->open[number];
     own.root = root;
     own.combine = std::move(combine);
   }
-  auto const run = std::make_shared<host_reduction>(all, number, std::move(values), element_bytes);
+  auto const run = std::make_shared<host_reduction>(all, number, std::move(values));
   upcxx::future<> const done = run->done();
   host_reduction::go_on(run);
   return done;
