@@ -121,14 +121,11 @@ ATOLL_ANYWHERE inline std::uint64_t compare_exchange(std::uint64_t* at, std::uin
   return before;
 }
 
-/// Makes it at least x; acquire and release.
+/// Makes it at least x. Nothing is given back, so nothing is waited for; orders nothing else.
 ATOLL_ANYWHERE inline void raise(std::uint64_t* at, std::uint64_t x) {
-  ATOLL_ON_DEVICE([[maybe_unused]] std::uint64_t before; asm volatile("atom.acq_rel.sys.max.u64 %0, [%1], %2;"
-                                                                      : "=l"(before)
-                                                                      : "l"(at), "l"(x)
-                                                                      : "memory");)
+  ATOLL_ON_DEVICE(asm volatile("red.relaxed.sys.max.u64 [%0], %1;" ::"l"(at), "l"(x) : "memory");)
   ATOLL_ON_HOST(std::atomic_ref const word(*at); std::uint64_t before = word.load(std::memory_order_relaxed);
-                while (before < x && !word.compare_exchange_weak(before, x, std::memory_order_acq_rel)){})
+                while (before < x && !word.compare_exchange_weak(before, x, std::memory_order_relaxed)){})
 }
 
 /// What this thread has written, and seen, before is visible to whoever sees what it writes after.
