@@ -73,7 +73,9 @@ auto without_lpcs(Cx&& cx) {
 template <class Events, class Source, class Cx>
 class shared_event;
 template <class Events, class Source, class... Items>
-class shared_event<Events, Source, completions<Items...>> final : public Source {
+class shared_event<Events, Source, completions<Items...>> final
+    : public Source,
+      public atl::fut::pooled<shared_event<Events, Source, completions<Items...>>> {
   using rest_cx = decltype(detail::without_lpcs(std::declval<completions<Items...>>()));
   using rest_type = notifications<Events, rest_cx>;
 
@@ -133,9 +135,6 @@ class shared_event<Events, Source, completions<Items...>> final : public Source 
       if (share.target == initiator_) expect_notification(*initiator_);
     });
   }
-
-  static void* operator new(std::size_t) { return atl::fut::allocate_for<shared_event>(); }
-  static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<shared_event>(storage); }
 
   /// The event has come. From any thread, at any level of progress; nothing of this object may be touched after.
   void happened() noexcept {

@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -131,7 +130,9 @@ class pending_copy;
 
 /// The record of one copy, with room for what its completion object asks for.
 template <class... Items>
-class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
+class pending_copy<completions<Items...>> final
+    : public atl::rt::late_copy,
+      public atl::fut::pooled<pending_copy<completions<Items...>>> {
   template <class Item>
   static constexpr bool is_state =
       !is_rpc_item<Item> && !is_lpc_item<Item> && !std::is_same_v<Item, blocking_item>;
@@ -156,10 +157,6 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     tasks = task_places_.data();
     detail::apply_items([&](Items const&... items) { (hold(target, items), ...); }, cx.items);
   }
-
-  // Pooled, as what futures need is.
-  static void* operator new(std::size_t) { return atl::fut::allocate_for<pending_copy>(); }
-  static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<pending_copy>(storage); }
 
   /// Registers futures, promises and LPCs; the futures in the order of the requests.
   /// What an rvalue holds is moved on. `source_complete`: nobody waits for the source, and what asks for it is told now.
@@ -227,8 +224,7 @@ class pending_copy<completions<Items...>> final : public atl::rt::late_copy {
     if (is_over<event>()) return detail::notify_now(std::forward<Item>(item));
     using task_type = callable_task<decltype(std::remove_cvref_t<Item>::function)>;
     atl::rt::persona_state* const target = &persona_access::state(*item.target);
-    auto* const place = atl::fut::allocate_for<task_type>();
-    tasks[task_count++] = {target, ::new (place) task_type(detail::function_of(std::forward<Item>(item))),
+    tasks[task_count++] = {target, new task_type(detail::function_of(std::forward<Item>(item))),
                            std::is_same_v<event, source_event>};
     return {};
   }

@@ -59,7 +59,7 @@ void call_with(F& function, Values& values) {
 
 /// A task that runs a callable once and then ends itself.
 template <class F>
-struct callable_task final : atl::rt::task {
+struct callable_task final : atl::rt::task, atl::fut::pooled<callable_task<F>> {
   F function;
 
   template <class G>
@@ -70,10 +70,6 @@ struct callable_task final : atl::rt::task {
       delete self;
     };
   }
-
-  // Pooled, and given back where the function throws while it is copied.
-  static void* operator new(std::size_t) { return atl::fut::allocate_for<callable_task>(); }
-  static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<callable_task>(storage); }
 };
 
 /// Queues `function` for `target`.
@@ -139,7 +135,7 @@ decltype(auto) passed_on(U& value) {
 
 /// Travels to the target persona with the function and back to the initiator with the values.
 template <class F, class R>
-struct lpc_round_trip final : atl::rt::task {
+struct lpc_round_trip final : atl::rt::task, atl::fut::pooled<lpc_round_trip<F, R>> {
   using result =
       lpc_result<std::conditional_t<is_future_v<std::remove_cvref_t<R>>, std::remove_cvref_t<R>, R>>;
   using values = typename result::values;
@@ -153,9 +149,6 @@ struct lpc_round_trip final : atl::rt::task {
   lpc_round_trip(G&& g, atl::rt::persona_state* from) : function(std::forward<G>(g)), initiator(from) {
     run = &execute;
   }
-
-  static void* operator new(std::size_t) { return atl::fut::allocate_for<lpc_round_trip>(); }
-  static void operator delete(void* storage) noexcept { atl::fut::deallocate_for<lpc_round_trip>(storage); }
 
   static void execute(atl::rt::task* t) {
     auto* const self = static_cast<lpc_round_trip*>(t);

@@ -20,15 +20,12 @@ namespace atl::rt {
 
 /// Ends, and fulfils the promise, in user-level progress of its persona when no operation of it is under way; from then on it is not the
 /// persona's any more.
-struct promise_series : engine::copy_completion, task {
+struct promise_series : engine::copy_completion, task, fut::pooled<promise_series> {
   persona_state* initiator;
   void* cell = nullptr;     ///< raw handle of the promise
   std::intptr_t count = 0;  ///< operations, ever
 
   ATOLL_EXPORT promise_series(persona_state& persona, void (*finish)(task*)) noexcept;
-
-  static void* operator new(std::size_t) { return fut::allocate_for<promise_series>(); }
-  static void operator delete(void* storage) noexcept { fut::deallocate_for<promise_series>(storage); }
 };
 
 }  // namespace atl::rt

@@ -105,4 +105,11 @@ void deallocate_for(void* storage) noexcept {
   }
 }
 
+/// Objects of such a class are pooled; a constructor that throws gives the storage back.
+template <class T>
+struct pooled {
+  static void* operator new(std::size_t) { return allocate_for<T>(); }
+  static void operator delete(void* storage) noexcept { deallocate_for<T>(storage); }
+};
+
 }  // namespace atl::fut
