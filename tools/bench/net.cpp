@@ -94,11 +94,13 @@ class net_run {
     blocks_ = std::max(3, options_.blocks / rounds);
     bool const jobs_only = options_.only.starts_with("job.");
     net_jobs jobs(programs_, options_, transport_, prefix_);
+    if (options_.mpi && !programs_.open_mpi)
+      facts_["mpi"] = programs_.mpi.empty() ? "not built" : "not measured: no mpirun of Open MPI's in PATH";
     int status = 0;
     for (int round = 1; round <= rounds && status == 0; ++round) {
       std::fprintf(stderr, "atoll bench: %s, round %d of %d\n", transport_.c_str(), round, rounds);
       if (!jobs_only) status = measure_between();
-      if (options_.mpi && status == 0) measure_mpi(jobs_only);
+      if (!jobs_only && options_.mpi && programs_.open_mpi && status == 0) measure_mpi();
       if (!jobs_only && status == 0 && os::usable_cores() >= 2) status = measure_inside();
       if (status == 0 && (jobs_only || options_.only.empty())) status = jobs.run_once();
     }
@@ -114,19 +116,13 @@ class net_run {
 
   /// A job of ours. `share`: ranks of the first host; the other one has one, or none.
   command_line job(int share, bool both, std::string const& rows) {
-    command_line command{{programs_.atoll, "run", "-n", std::to_string(share + (both ? 1 : 0)), "--bind",
-                          "none", "--timeout", "300", "--stdin", "none"},
-                         {}};
+    std::string hosts;
     if (!on_this_machine()) {
       auto const comma = options_.hosts.find(',');
-      std::string hosts = options_.hosts.substr(0, comma) + ":" + std::to_string(share);
+      hosts = options_.hosts.substr(0, comma) + ":" + std::to_string(share);
       if (both) hosts += options_.hosts.substr(comma) + ":1";
-      command.words.insert(command.words.end(), {"--hosts", hosts});
-      if (!options_.launcher.empty())
-        command.words.insert(command.words.end(), {"--launcher", options_.launcher});
-    } else {
-      command.words.emplace_back("--localhost");
     }
+    command_line command = run_command(programs_, share + (both ? 1 : 0), hosts, options_.launcher);
     if (on_this_machine() && both) {
       command.environment.emplace_back("ATOLL_SIM_HOSTS", std::to_string(share) + ",1");
       // The third rank sleeps: its neighbours are to wait as where it is elsewhere.
@@ -170,13 +166,7 @@ class net_run {
     return 0;
   }
 
-  /// `asked_only`: says no more than whether it is there.
-  void measure_mpi(bool asked_only) {
-    if (!programs_.open_mpi) {
-      facts_["mpi"] = programs_.mpi.empty() ? "not built" : "not measured: no mpirun of Open MPI's in PATH";
-      return;
-    }
-    if (asked_only) return;
+  void measure_mpi() {
     command_line command = mpi_command_between(programs_, options_, 2, "self,tcp");
     if (on_this_machine()) command.environment.emplace_back("OMPI_MCA_btl_tcp_if_include", "lo");
     command.words.emplace_back("net=1");

@@ -41,16 +41,7 @@ command_line net_jobs::job(int ranks) const {
     command.words.back() = programs_.net;
     return command;
   }
-  command_line command{{programs_.atoll, "run", "-n", std::to_string(ranks), "--bind", "none", "--timeout",
-                        "300", "--stdin", "none"},
-                       {}};
-  if (options_.hosts.empty()) {
-    command.words.emplace_back("--localhost");
-  } else {
-    command.words.insert(command.words.end(), {"--hosts", options_.hosts});
-    if (!options_.launcher.empty())
-      command.words.insert(command.words.end(), {"--launcher", options_.launcher});
-  }
+  command_line command = run_command(programs_, ranks, options_.hosts, options_.launcher);
   command.words.push_back(programs_.net);
   return command;
 }

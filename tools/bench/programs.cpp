@@ -79,16 +79,31 @@ command_line mpi_command_of(programs const& p, int ranks, std::vector<std::strin
   return command;
 }
 
+command_line run_command(programs const& p, int ranks, std::string const& hosts,
+                         std::string const& launcher) {
+  command_line command{
+      {p.atoll, "run", "-n", std::to_string(ranks), "--bind", "none", "--timeout", "300", "--stdin", "none"},
+      {}};
+  if (hosts.empty()) {
+    command.words.emplace_back("--localhost");
+  } else {
+    command.words.insert(command.words.end(), {"--hosts", hosts});
+    if (!launcher.empty()) command.words.insert(command.words.end(), {"--launcher", launcher});
+  }
+  return command;
+}
+
 command_line mpi_command_between(programs const& p, bench_options const& o, int ranks,
                                  std::string const& layers) {
-  command_line command =
-      o.hosts.empty()
-          ? mpi_command_of(p, ranks, {"--bind-to", "none"})
-          : command_line{{p.atoll, "run", "--hosts", o.hosts, "-n", std::to_string(ranks), "--launcher",
-                          "mpirun", "--bind", "none", "--timeout", "300", "--stdin", "none", p.mpi},
-                         {}};
-  for (auto const& [name, value] : {std::pair{"pml", std::string("ob1")}, {"btl", layers}})
-    command.environment.emplace_back(std::string("OMPI_MCA_") + name, value);
+  command_line command;
+  if (o.hosts.empty()) {
+    command = mpi_command_of(p, ranks, {"--bind-to", "none"});
+  } else {
+    command = run_command(p, ranks, o.hosts, "mpirun");
+    command.words.push_back(p.mpi);
+  }
+  command.environment.emplace_back("OMPI_MCA_pml", "ob1");
+  command.environment.emplace_back("OMPI_MCA_btl", layers);
   return command;
 }
 

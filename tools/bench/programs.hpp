@@ -33,7 +33,10 @@ std::vector<std::string> measuring_options(bench_options const& o, int ranks);
 /// Starts the program that measures message passing; `binding`: words for Open MPI's launcher. Without the program's options.
 command_line mpi_command_of(programs const& p, int ranks, std::vector<std::string> const& binding);
 
-/// The same between the hosts, if any are named. Through these byte transfer layers of Open MPI's.
+/// Starts a program of so many ranks by atoll run, between hosts if any are named, by that launcher unless it is empty. Without the program.
+command_line run_command(programs const& p, int ranks, std::string const& hosts, std::string const& launcher);
+
+/// As mpi_command_of(), between the hosts, if any are named. Through these byte transfer layers of Open MPI's.
 command_line mpi_command_between(programs const& p, bench_options const& o, int ranks,
                                  std::string const& layers);
 

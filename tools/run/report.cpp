@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -112,9 +111,13 @@ std::string where_all_are(bootstrap::board const& board, inquiry const& question
                           bootstrap::symbolizer& names) {
   std::map<std::string, std::vector<int>> places;
   std::vector<std::string> order;
-  for (int rank = 0; rank < static_cast<int>(board.header().ranks); ++rank) {
+  std::vector<int> silent;
+  for (int const rank : question.asked) {
     auto const& live = board.slot(rank).live;
-    if (live.answered.load(std::memory_order_acquire) != question.number) continue;
+    if (live.answered.load(std::memory_order_acquire) != question.number) {
+      silent.push_back(rank);
+      continue;
+    }
     std::string text;
     int number = 0;
     for (auto const& line : names.describe(live.where))
@@ -124,10 +127,6 @@ std::string where_all_are(bootstrap::board const& board, inquiry const& question
   }
   std::string all;
   for (auto const& text : order) all += "  " + ranks_in_words(places[text]) + ":\n" + text;
-  std::vector<int> silent;
-  std::copy_if(question.asked.begin(), question.asked.end(), std::back_inserter(silent), [&](int rank) {
-    return board.slot(rank).live.answered.load(std::memory_order_acquire) != question.number;
-  });
   if (!silent.empty()) {
     all += format(
         "  %s: no answer. Whoever is stopped, is in the kernel for long or blocks SIGQUIT gives none\n",
