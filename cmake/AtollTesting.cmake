@@ -254,6 +254,14 @@ function(_atoll_add_runs target how)
   endforeach()
 endfunction()
 
+# A program that scripts run, whose argument says what it does. ARGN: properties.
+function(atoll_add_program name source)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE upcxx atoll_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests ${ARGN})
+  add_dependencies(multirank_tests ${name})
+endfunction()
+
 function(atoll_add_multirank_test name)
   _atoll_parse_test(${ARGN})
   if(NOT ATOLL_HAVE_GTEST AND NOT arg_OWN_MAIN)

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <type_traits>
 #include <vector>
 
@@ -62,6 +63,14 @@ class any_memory_fixture : public stream_fixture {
     std::vector<std::int16_t> all(words);
     upcxx::copy(memory(me, place), all.data(), words).wait();
     return all;
+  }
+
+  /// The fake driver, where on all ranks devices reach each other through it; else null on all. Collective.
+  [[nodiscard]] fake_cuda::control* counting_driver() const {
+    fake_cuda::control* const fake = fake_driver();
+    bool const reached = fake != nullptr && upcxx::local_team_contains(right) &&
+                         std::getenv("ATOLL_GPU_SHARING") == nullptr && std::getenv("FAKE_CUDA") == nullptr;
+    return upcxx::reduce_all(reached, upcxx::op_fast_bit_and).wait() ? fake : nullptr;
   }
 
   std::size_t places = 2;

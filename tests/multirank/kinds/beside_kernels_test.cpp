@@ -16,17 +16,24 @@ namespace cuda = atl::memory::cuda;
 
 class beside_kernels_test : public stream_fixture {
  protected:
-  /// As a kernel does.
-  void wait_in(atl::stream const& s, gpu_ptr<std::uint64_t> word) {
+  /// Calls of the program's own, in the device's context.
+  template <class Calls>
+  void with_driver(Calls const& calls) {
     cuda::api& cu = opened_driver();
     cuda::context context = nullptr;
     ASSERT_EQ(cu.primary_retain(&context, gpu_.device_id()), cuda::success);
     cu.context_push(context);
-    EXPECT_EQ(cu.stream_wait64(reinterpret_cast<cuda::stream>(s.native()),
-                               reinterpret_cast<cuda::pointer>(gpu_.local(word)), 1, cuda::wait_at_least),
-              cuda::success);
+    calls(cu);
     cu.context_pop(&context);
     cu.primary_release(gpu_.device_id());
+  }
+  /// As a kernel does.
+  void wait_in(atl::stream const& s, gpu_ptr<std::uint64_t> word) {
+    with_driver([&](cuda::api& cu) {
+      EXPECT_EQ(cu.stream_wait64(reinterpret_cast<cuda::stream>(s.native()),
+                                 reinterpret_cast<cuda::pointer>(gpu_.local(word)), 1, cuda::wait_at_least),
+                cuda::success);
+    });
   }
 };
 
@@ -62,16 +69,13 @@ TEST_F(beside_kernels_test, a_segment_ends_soon_after_the_kernel) {
   std::thread ends([&] {
     // Until the rank would sleep: nothing can show that it does.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    cuda::api& cu = opened_driver();
-    cuda::context context = nullptr;
-    EXPECT_EQ(cu.primary_retain(&context, gpu_.device_id()), cuda::success);
-    cu.context_push(context);
-    cuda::stream own = nullptr;
-    EXPECT_EQ(cu.stream_create(&own, cuda::stream_non_blocking), cuda::success);
-    EXPECT_EQ(cu.stream_write64(own, reinterpret_cast<cuda::pointer>(gpu_.local(word)), 1, 0), cuda::success);
-    EXPECT_EQ(cu.stream_destroy(own), cuda::success);
-    cu.context_pop(&context);
-    cu.primary_release(gpu_.device_id());
+    with_driver([&](cuda::api& cu) {
+      cuda::stream own = nullptr;
+      EXPECT_EQ(cu.stream_create(&own, cuda::stream_non_blocking), cuda::success);
+      EXPECT_EQ(cu.stream_write64(own, reinterpret_cast<cuda::pointer>(gpu_.local(word)), 1, 0),
+                cuda::success);
+      EXPECT_EQ(cu.stream_destroy(own), cuda::success);
+    });
   });
   device.destroy();
   ends.join();

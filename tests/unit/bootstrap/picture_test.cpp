@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -17,6 +18,10 @@ class picture : public testing::Test {
  protected:
   void SetUp() override { record_.state = rank_state::initialized; }
 
+  void calls(activity what, std::int32_t peer = -1) {
+    record_.last_call = what;
+    record_.peer = peer;
+  }
   /// Of rank 3, without its head.
   std::string line() {
     seen_rank const rank{3, 4711, true, process_, &record_};
@@ -34,8 +39,7 @@ class picture : public testing::Test {
 
 TEST_F(picture, says_what_a_rank_has_called_last_and_what_it_awaits) {
   expect("running  no communication yet  nothing");
-  record_.last_call = activity::copy;
-  record_.peer = 5;
+  calls(activity::copy, 5);
   record_.operations_owed = 1;
   expect("running  last call copy (rank 5)  1 put, get, atomic or copy awaited");
   record_.replies_awaited = 2;
@@ -43,20 +47,15 @@ TEST_F(picture, says_what_a_rank_has_called_last_and_what_it_awaits) {
   expect("running  last call copy (rank 5)  2 replies awaited, 3 puts, gets, atomics or copies awaited");
 }
 
-TEST_F(picture, says_what_a_rank_that_waits_has_called_last) {
+TEST_F(picture, says_of_a_rank_that_waits_what_else_it_has_called_last) {
   record_.waits_in = activity::wait;
   expect("running  in wait  nothing");
-  record_.last_call = activity::copy;
-  record_.peer = 5;
+  calls(activity::copy, 5);
   expect("running  in wait; last call copy (rank 5)  nothing");
-}
-
-TEST_F(picture, says_it_once_where_the_last_call_waits_itself) {
   record_.waits_in = activity::barrier;
-  record_.last_call = activity::barrier;
+  calls(activity::barrier);
   expect("running  in barrier  nothing");
-  record_.last_call = activity::rpc;
-  record_.peer = 0;
+  calls(activity::rpc, 0);
   expect("running  in barrier; last call rpc (rank 0)  nothing");
 }
 
@@ -65,7 +64,7 @@ TEST_F(picture, says_that_a_rank_is_stopped) {
   if (child == 0) {
     for (;;) ::pause();
   }
-  record_.last_call = activity::rpc;
+  calls(activity::rpc);
   process_ = ::getpid();
   expect("running  last call rpc  nothing");
   process_ = child;
