@@ -103,8 +103,6 @@ void keeper::print(std::string_view words) {
 
 // ---- ranks of this host --------------------------------------------------------------------------
 
-/// Opens the processes of ranks that have registered; those that could not, and those of other process namespaces, cannot be
-/// watched.
 void keeper::look_at_board() {
   static std::uint64_t const mine = os::own_namespace("pid");
   for (std::size_t i = 0; i < wards_.size(); ++i) {

@@ -44,6 +44,10 @@ class keeper {
   /// `pidfds`: ranks are watched by these where the system has them, and else by their numbers.
   keeper(orders const& what, place* board, std::vector<os::unique_fd> listeners, bool pidfds = true,
          std::int64_t turn_ms = usual_turn_ms);
+  /// Opens the processes of ranks that have registered; those that could not, and those of other process namespaces, cannot be
+  /// watched.
+  void look_at_board();
+
   /// Until all ranks of the host have ended.
   void run();
 
@@ -56,7 +60,6 @@ class keeper {
     bool ended = false;
   };
 
-  void look_at_board();
   void open_process(ward& who, place const& where);
   void wait_and_work();
   void take_deaths();

@@ -27,10 +27,6 @@ int main() {
   ::setsid();
   for (int const signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   std::signal(SIGQUIT, &ask_for_picture);
-  // Nobody's child: programs wait for theirs, and count them.
-  ::pid_t const child = ::fork();
-  if (child != 0) ::_exit(child < 0 ? 1 : 0);
-
   ::syscall(SYS_close_range, static_cast<unsigned>(first_listener) + what.listeners, ~0U, 0U);
   for (int const standard : {STDIN_FILENO, STDOUT_FILENO}) {
     int const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -44,6 +40,13 @@ int main() {
   if (board == MAP_FAILED) return 1;
   std::vector<atl::os::unique_fd> listeners;
   for (unsigned i = 0; i < what.listeners; ++i) listeners.emplace_back(first_listener + static_cast<int>(i));
-  keeper(what, static_cast<place*>(board), std::move(listeners)).run();
+  keeper watch(what, static_cast<place*>(board), std::move(listeners));
+  // From now on it sees which of them ends first, however late it is run.
+  watch.look_at_board();
+
+  // Nobody's child: programs wait for theirs, and count them.
+  ::pid_t const child = ::fork();
+  if (child != 0) ::_exit(child < 0 ? 1 : 0);
+  watch.run();
   return 0;
 }
