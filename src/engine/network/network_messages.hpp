@@ -30,6 +30,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <atoll/transport/message.hpp>
@@ -146,9 +147,10 @@ class network_messages final : public single<network_messages>, public transport
   transport::message* receive(transport::taking how, bool& moved) {
     bool const there = !arrived_[transport::index_of(transport::lane::control)].empty() ||
                        (how.requests && !arrived_[transport::index_of(transport::lane::request)].empty());
+    bool const found = std::exchange(found_, false);
     if (!there) [[likely]] {
       looked_ = true;
-      if (look()) {
+      if (found || look()) {
         moved = true;
         // Of puts and gets nothing is left.
         if (arrived_[0].empty() && arrived_[1].empty() && announced_.empty()) return nullptr;
@@ -160,9 +162,12 @@ class network_messages final : public single<network_messages>, public transport
   }
   /// Goes on with what waits, and lets the transport work unless receive() has since the last time; true if anything moved.
   bool advance();
-  /// Would both be fruitless, since nothing waits here, and it is too early for the transport to be asked again? False while only
-  /// asking can tell.
-  [[nodiscard]] bool rests() noexcept { return looks_.are_far(from_neighbours()) && nothing_waits(); }
+  /// Would both be fruitless, since nothing waits here, and it is too early for the transport to be asked again, or it costs nothing and has
+  /// just been asked? False while only asking can tell. What it has found receive() tells of.
+  [[nodiscard]] bool rests() {
+    if (looks_.are_free()) return nothing_waits() && !found_ && !(found_ = look());
+    return looks_.are_far(from_neighbours()) && nothing_waits();
+  }
 
   /// Is something left where it is since private memory is used up?
   [[nodiscard]] bool lacks_memory() const noexcept;
@@ -408,6 +413,7 @@ class network_messages final : public single<network_messages>, public transport
   std::uint64_t next_number_ = 1;
   bool ending_ = false;
   bool looked_ = false;   ///< since the last advance()
+  bool found_ = false;    ///< something, by the look before receive()
   bool stirred_ = false;  ///< unsent_ may be out of date: something has been started, or has moved
 };
 

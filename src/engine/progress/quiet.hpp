@@ -17,7 +17,7 @@ inline std::size_t unsent() noexcept {
 
 /// True if nothing has arrived and advance() has nothing to do (a hint). In a job on several hosts only while the network
 /// need not be polled.
-inline bool quiet() noexcept {
+inline bool quiet() {
   progress_engine const& engine = progress_engine::here();
   if (!engine.shm.quiet()) return false;
   if ((engine.shm.busy() | engine.open.items()) == 0) [[likely]]
