@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include <upcxx/detail/completion_apart.hpp>
 #include <upcxx/detail/completion_later.hpp>
 #include <upcxx/detail/config.hpp>
+#include <upcxx/detail/future/pool.hpp>
 #include <upcxx/detail/nodiscard.hpp>
 #include <upcxx/detail/rpc_record.hpp>
 #include <upcxx/detail/rpc_target.hpp>
@@ -105,7 +105,7 @@ void send_remote_completion(std::int32_t target, rpc_item<F, Args...> const& ite
 
 /// The initiator's record of a round trip, with everything that waits for the reply.
 template <class Cx, class Return>
-struct pending_call final : atl::rt::pending_rpc {
+struct pending_call final : atl::rt::pending_rpc, atl::fut::pooled<pending_call<Cx, Return>> {
   using events = operation_events<true, false, true, typename Return::values>;
   using notifications_type = notifications<events, Cx>;
 
@@ -128,8 +128,7 @@ struct pending_call final : atl::rt::pending_rpc {
                              type_list<V...>) {
     reader r = read_from(m, with_cookie);
     notifications_type waiting = std::move(self->waiting);
-    self->~pending_call();
-    atl::fut::deallocate_for<pending_call>(self);
+    delete self;
     if constexpr (sizeof...(Wire) == 0) {
       atl::engine::release(m);
       waiting.fire();
@@ -194,7 +193,7 @@ atl::rt::pending_rpc* make_record(Cx&& cx, Futures& futures) {
                         });
     }
   }
-  return ::new (atl::fut::allocate_for<pending>()) pending(std::forward<Cx>(cx), futures);
+  return new pending(std::forward<Cx>(cx), futures);
 }
 
 template <class F, class... Args, class Cx>

@@ -127,7 +127,9 @@ template <class T, class Op>
 template <class Values, class Cx, class Buffer>
 struct collective_call;
 template <class... V, class Cx, class Buffer>
-struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
+struct collective_call<type_list<V...>, Cx, Buffer> final
+    : atl::rt::task,
+      atl::fut::pooled<collective_call<type_list<V...>, Cx, Buffer>> {
   using events = operation_events<false, false, true, type_list<V...>>;
   using notifications_type = notifications<events, Cx>;
 
@@ -152,20 +154,14 @@ struct collective_call<type_list<V...>, Cx, Buffer> final : atl::rt::task {
     detail::notification_arrived(*self->initiator);
     notifications_type waiting = std::move(self->waiting);
     if constexpr (sizeof...(V) == 0) {
-      end(self);
+      delete self;
       waiting.fire();
     } else {
       static_assert(sizeof...(V) == 1);
       auto result = self->buffer.take();
-      end(self);
+      delete self;
       waiting.fire(std::move(result.value()));
     }
-  }
-
- private:
-  static void end(collective_call* self) {
-    self->~collective_call();
-    atl::fut::deallocate_for<collective_call>(self);
   }
 };
 
@@ -211,8 +207,7 @@ auto start_collective(Cx&& completions, Buffer&& buffer, Start start) {
       return detail::unwrap(std::move(futures));
     }
   }
-  auto* const c = ::new (atl::fut::allocate_for<call>())
-      call(std::forward<Cx>(completions), std::forward<Buffer>(buffer), futures);
+  auto* const c = new call(std::forward<Cx>(completions), std::forward<Buffer>(buffer), futures);
   start(c->buffer, atl::engine::on_done{&call::done, c});
   return detail::unwrap(std::move(futures));
 }

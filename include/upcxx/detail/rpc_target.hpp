@@ -140,7 +140,7 @@ class incoming_call {
   }
 
   /// Keeps message and objects until the call, and the future that it returned, are done.
-  struct record {
+  struct record : atl::fut::pooled<record> {
     atl::engine::message* arrived;
     objects_type objects;
 
@@ -148,7 +148,7 @@ class incoming_call {
     ~record() { --atl::rt::unfinished_calls; }
 
     static void create(atl::engine::message* m) {
-      auto* const self = ::new (atl::fut::allocate_for<record>()) record(m, read_from(m, start));
+      auto* const self = new record(m, read_from(m, start));
       if constexpr (has_awaited) {
         self->await(std::index_sequence_for<Args...>{});
       } else {
@@ -199,8 +199,7 @@ class incoming_call {
 
     void end() {
       atl::engine::message* const m = arrived;
-      this->~record();
-      atl::fut::deallocate_for<record>(this);
+      delete this;
       atl::engine::release(m);
     }
   };
