@@ -44,9 +44,10 @@ auto copy_runs(Dest dest, std::ptrdiff_t const* dest_strides, Source source,
   T* const to = up::host_address(dest, 0, "destination");
   T const* const from = up::host_address(source, 0, "source");
   if (run_bytes != 0) {
-    detail::check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes,
-                              "destination");
-    detail::check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes, "source");
+    detail::check_strided_end(dest, dest_strides, dest_strides, extents, dimensions, run_bytes, "destination",
+                              "destination's box");
+    detail::check_strided_end(source, source_strides, dest_strides, extents, dimensions, run_bytes, "source",
+                              "source's box");
     if constexpr (!std::is_pointer_v<Dest> || !std::is_pointer_v<Source>) {
       if ((!std::is_pointer_v<Dest> && to == nullptr) || (!std::is_pointer_v<Source> && from == nullptr))
           [[unlikely]] {

@@ -34,11 +34,11 @@
 
 namespace atl::rt {
 /// Ends the job if the box leaves the shared heap of its owner, whose end is given by the two words of a
-/// global pointer and its strides, or if elements of the destination overlap. For checked builds.
-ATOLL_EXPORT void check_strided(char const* call, std::uint64_t owner, std::uint64_t address,
-                                std::ptrdiff_t const* shared_strides, std::ptrdiff_t const* dest_strides,
-                                std::size_t const* extents, std::size_t dimensions,
-                                std::size_t element_bytes) noexcept;
+/// global pointer and its strides, or if elements of the destination overlap. For checked builds. `role`: what the box is.
+ATOLL_EXPORT void check_strided(char const* call, char const* role, std::uint64_t owner,
+                                std::uint64_t address, std::ptrdiff_t const* shared_strides,
+                                std::ptrdiff_t const* dest_strides, std::size_t const* extents,
+                                std::size_t dimensions, std::size_t element_bytes) noexcept;
 }  // namespace atl::rt
 
 namespace upcxx::inline UPCXX_MODE {
@@ -46,13 +46,14 @@ namespace upcxx::inline UPCXX_MODE {
 namespace detail {
 
 template <class T>
-ATOLL_INLINE void check_strided([[maybe_unused]] char const* call, [[maybe_unused]] global_ptr<T> shared,
+ATOLL_INLINE void check_strided([[maybe_unused]] char const* call, [[maybe_unused]] char const* role,
+                                [[maybe_unused]] global_ptr<T> shared,
                                 [[maybe_unused]] std::ptrdiff_t const* shared_strides,
                                 [[maybe_unused]] std::ptrdiff_t const* dest_strides,
                                 [[maybe_unused]] std::size_t const* extents,
                                 [[maybe_unused]] std::size_t dimensions) {
 #if ATOLL_CHECKED
-  atl::rt::check_strided(call, global_ptr_access::owner(shared), global_ptr_access::address(shared),
+  atl::rt::check_strided(call, role, global_ptr_access::owner(shared), global_ptr_access::address(shared),
                          shared_strides, dest_strides, extents, dimensions, sizeof(T));
 #endif
 }
@@ -215,7 +216,8 @@ ATOLL_NODISCARD_FUTURE auto rput_strided(T const* src_base, std::ptrdiff_t const
   detail::check_injection("rput_strided");
   detail::check_buffer(src_base, "rput_strided", "source");
   T* const dest = detail::address_here(dest_base, 0, "rput_strided", "destination");
-  detail::check_strided<T>("rput_strided", dest_base, dest_strides, dest_strides, extents, Dim);
+  detail::check_strided<T>("rput_strided", "destination's box", dest_base, dest_strides, dest_strides,
+                           extents, Dim);
   if (dest == nullptr) [[unlikely]] {
     return detail::take_in(detail::transfer_box_remotely<detail::vis_put_events>(
         "rput_strided", detail::owner_word(dest_base), detail::address_word(dest_base), dest_strides,
@@ -253,7 +255,8 @@ ATOLL_NODISCARD_FUTURE auto rget_strided(global_ptr<T const> src_base, std::ptrd
   detail::check_injection("rget_strided");
   detail::check_buffer(dest_base, "rget_strided", "destination");
   T const* const source = detail::address_here(src_base, 0, "rget_strided", "source");
-  detail::check_strided<T const>("rget_strided", src_base, src_strides, dest_strides, extents, Dim);
+  detail::check_strided<T const>("rget_strided", "source's box", src_base, src_strides, dest_strides, extents,
+                                 Dim);
   if (source == nullptr) [[unlikely]] {
     return detail::take_in(detail::transfer_box_remotely<detail::vis_get_events>(
         "rget_strided", detail::owner_word(dest_base), detail::address_word(dest_base), dest_strides,

@@ -5,7 +5,7 @@
 
 namespace atl::rt {
 
-void check_strided(char const* call, std::uint64_t owner, std::uint64_t address,
+void check_strided(char const* call, char const* role, std::uint64_t owner, std::uint64_t address,
                    std::ptrdiff_t const* shared_strides, std::ptrdiff_t const* dest_strides,
                    std::size_t const* extents, std::size_t dimensions, std::size_t element_bytes) noexcept {
   for (std::size_t d = 0; d < dimensions; ++d) {
@@ -32,7 +32,7 @@ void check_strided(char const* call, std::uint64_t owner, std::uint64_t address,
   auto const length = static_cast<std::size_t>(highest) - static_cast<std::size_t>(lowest);
   check_range(
       {owner, address + static_cast<std::uint64_t>(lowest), overflow ? ~std::size_t{0} : length, 1, 1}, call,
-      "box of the shared end");
+      role);
 }
 
 }  // namespace atl::rt

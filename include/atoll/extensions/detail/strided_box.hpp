@@ -24,18 +24,18 @@ ATOLL_INLINE void check_strided_end([[maybe_unused]] upcxx::global_ptr<T, Kind> 
                                     [[maybe_unused]] std::ptrdiff_t const* dest_strides,
                                     [[maybe_unused]] std::size_t const* extents,
                                     [[maybe_unused]] std::size_t dimensions,
-                                    [[maybe_unused]] std::size_t run_bytes,
-                                    [[maybe_unused]] char const* role) {
+                                    [[maybe_unused]] std::size_t run_bytes, [[maybe_unused]] char const* role,
+                                    [[maybe_unused]] char const* role_of_box) {
   upcxx::detail::check_range(end, 0, "atl::copy_strided", role);
 #if ATOLL_CHECKED
   using access = upcxx::detail::global_ptr_access;
-  atl::rt::check_strided("atl::copy_strided", access::owner(end), access::address(end), strides, dest_strides,
-                         extents, dimensions, run_bytes);
+  atl::rt::check_strided("atl::copy_strided", role_of_box, access::owner(end), access::address(end), strides,
+                         dest_strides, extents, dimensions, run_bytes);
 #endif
 }
 template <class T>
 ATOLL_INLINE void check_strided_end(T* end, std::ptrdiff_t const*, std::ptrdiff_t const*, std::size_t const*,
-                                    std::size_t, std::size_t, char const* role) {
+                                    std::size_t, std::size_t, char const* role, char const*) {
   upcxx::detail::check_buffer(end, "atl::copy_strided", role);
 }
 
@@ -48,8 +48,10 @@ auto copy_strided_box(Source source, std::ptrdiff_t const* source_strides, Dest 
                 "atl::copy_strided: both ends must have the same type of element");
   static_assert(upcxx::is_trivially_serializable<T>::value,
                 "atl::copy_strided: T must be TriviallySerializable; use rpc() for other types");
-  detail::check_strided_end(source, source_strides, dest_strides, extents, Dim, sizeof(T), "source");
-  detail::check_strided_end(dest, dest_strides, dest_strides, extents, Dim, sizeof(T), "destination");
+  detail::check_strided_end(source, source_strides, dest_strides, extents, Dim, sizeof(T), "source",
+                            "source's box");
+  detail::check_strided_end(dest, dest_strides, dest_strides, extents, Dim, sizeof(T), "destination",
+                            "destination's box");
   // Strides need not be multiples of elements, so the box is one of bytes. Elements are merged to runs again.
   box_dimension box[Dim + 2] = {};
   box[Dim] = {sizeof(T), 1, 1};
