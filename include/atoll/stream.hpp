@@ -33,6 +33,7 @@
 #include <utility>
 #include <vector>
 
+#include <atoll/base/check.hpp>
 #include <atoll/copy_batch.hpp>
 #include <atoll/engine/streams.hpp>
 #include <atoll/extensions/detail/copy_piece.hpp>
@@ -197,7 +198,8 @@ inline auto on_stream(stream const& s) {
 /// @cond  The reference knows one class of this name.
 /// Requests about remote completion, those of upcxx::remote_cx among them.
 struct remote_cx : upcxx::remote_cx {
-  /// When the data is in place, a signal gets a value, or that is added to it. With on_stream().
+  /// When the data is in place, a signal gets a value, or that is added to it. With on_stream(). Several of one copy are given in the
+  /// order of the requests.
   ///
   /// @param word  a std::uint64_t of any rank that the copy's stream could copy to.
   template <class T, upcxx::memory_kind Kind>
@@ -236,7 +238,12 @@ upcxx::future<> future_of(Start const& start) {
 /// if that lasts longer, and says where streams stand.
 inline void wait(stream const& s) {
   upcxx::future<> const come = when(s);
-  if (engine::patience_with_streams() == 0 || upcxx::in_progress()) [[likely]]
+  if (upcxx::in_progress() && !come.is_ready()) {
+    check_failed(
+        "atl::wait: waiting for a stream inside a callback would never end: callbacks run inside user-level progress (the restricted "
+        "context), which sees where streams are and cannot be nested. Attach the rest with atl::when(stream).then() instead");
+  }
+  if (engine::patience_with_streams() == 0) [[likely]]
     return come.wait();
   detail::wait_with_patience(name_of(s), come);
 }

@@ -26,6 +26,8 @@ char const* to_string(activity what) noexcept {
       return "discharge";
     case activity::team:
       return "team";
+    case activity::segment:
+      return "end of a device's segment";
     case activity::backpressure:
       return "waiting for room in a peer's queue";
   }

@@ -24,6 +24,7 @@ enum class activity : std::uint32_t {
   wait,
   discharge,
   team,
+  segment,  ///< its end
   backpressure,
 };
 

@@ -24,7 +24,7 @@
 
 namespace atl::bootstrap {
 
-inline constexpr std::uint64_t board_magic = 0x32'64'72'61'6f'62'74'61;  // "atboard2"
+inline constexpr std::uint64_t board_magic = 0x32'64'72'61'6f'62'74'61;  // "atboard3"
 inline constexpr std::size_t blob_limit = 1024;  ///< bytes one rank may give to an exchange, or publish
 inline constexpr int frame_limit = 64;
 

@@ -164,6 +164,7 @@ void device_copies::start(memory_place to, memory_place from, std::size_t bytes,
 }
 
 void device_copies::destroy(segment_name own, bool (*progress)()) {
+  waiting_note const note(activity::segment);
   // What this rank and its streams do with it goes by keys of networks, too.
   std::uint64_t const until = segments_.wait_for_uses(own, progress);
   if (keys_ != nullptr) {

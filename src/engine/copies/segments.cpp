@@ -5,6 +5,7 @@
 #include "engine/copies/segments.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <cstring>
 #include <span>
@@ -14,6 +15,7 @@
 #include <atoll/engine/job.hpp>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
 #include "engine/progress/guard.hpp"
 #include "engine/progress/waiting.hpp"
 #include "memory/host/host_heap.hpp"
@@ -199,19 +201,32 @@ std::uint64_t segment_table::wait_for_uses(segment_name own, bool (*progress)())
   std::uint64_t const key = key_of(own);
   wait_while([&] { return in_use(key); });
   memory::kind* kind = nullptr;
+  int device = -1;
   std::uint64_t number = 0;
   std::uint64_t until = 0;
   {
     guard const held;
-    if (look_up(key) == nullptr) return 0;
-    kind = look_up(key)->kind;
+    segment const* const found = look_up(key);
+    if (found == nullptr) return 0;
+    kind = found->kind;
+    device = found->known.device;
     number = kind->begin_waiting();
     until = uses_;
   }
+  std::chrono::seconds const patience(settings::stream_patience());
+  auto const begin = std::chrono::steady_clock::now();
   wait_while(
       [&] {
         guard const held;
-        return !kind->has_ended(number);
+        if (kind->has_ended(number)) return false;
+        if (patience.count() != 0 && std::chrono::steady_clock::now() - begin >= patience) {
+          fatal(
+              "device",
+              "the end of a segment on %s device %d has waited %lld s (ATOLL_STREAM_PATIENCE) for the kernels and "
+              "streams of this process that may use it: does one wait for a signal that nobody gives any more?",
+              to_string(kind->id()), device, static_cast<long long>(patience.count()));
+        }
+        return true;
       },
       progress, idling::spin);  // devices ring nobody
   return until;

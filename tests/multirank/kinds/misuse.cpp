@@ -163,8 +163,10 @@ int main(int argc, char** argv) {
       atl::wait(s, signal, 1);
       upcxx::copy(p, &value, 1, atl::on_stream(s));
     }
-    if (is("stream_unfinished") || is("stream_hangs")) atl::wait(s, signal, 1);
+    if (is("stream_unfinished") || is("stream_hangs") || is("stream_hangs_destroy")) atl::wait(s, signal, 1);
     if (is("stream_hangs")) atl::wait(s);
+    if (is("stream_in_callback")) upcxx::rpc(upcxx::rank_me(), [&s] { atl::wait(s); }).wait();
+    if (is("stream_hangs_destroy")) allocator.destroy();
     if (is("stream_never_ends")) {
       auto* const left = new atl::owned_stream(std::move(s));
       atl::wait(*left, signal, 1);
