@@ -233,7 +233,7 @@ struct reduce_many {
 
 /// Reductions over the ranks of a team, of arrays in an allocator's segments, for all or for one. All ranks make the same calls
 /// in the same order, each with whichever stream of the allocator's device, one after the other. The job ends,
-/// with a message, if numbers or sizes of elements differ, when a rank makes user-level progress next; or in
+/// with a message, if operations, numbers or types of elements differ, when a rank makes user-level progress next; or in
 /// destroy(), if one rank has made more calls. Of what is captured into graphs each new call is compared: a call
 /// is captured on all ranks or on none, new ones in the same order.
 template <class Device, class Compiler = device::this_compiler>
@@ -304,7 +304,7 @@ class stream_reduction {
   void reduce_all(stream const& s, pointer<T> in, pointer<T> out, std::size_t n, Op op) {
     constexpr char const* call = "stream_reduction::reduce_all";
     ATOLL_CHECK(made_ != nullptr, "%s: the object was destroyed", call);
-    reduce(call, s, {detail::stream_call::operation::reduce_all, sizeof(T), n, -1, 0}, in, out, op);
+    reduce(call, s, name_of<T, Op>(detail::stream_call::operation::reduce_all, n, -1), in, out, op);
   }
   /// The same for one rank: what follows in the root's stream finds the reduction in `out`. Others' `out` is not used,
   /// and may be null.
@@ -317,7 +317,7 @@ class stream_reduction {
     ATOLL_CHECK(made_ != nullptr, "%s: the object was destroyed", call);
     ATOLL_CHECK(root >= 0 && root < over_->rank_n(), "%s: rank %d is outside the team of %d ranks", call,
                 static_cast<int>(root), static_cast<int>(over_->rank_n()));
-    reduce(call, s, {detail::stream_call::operation::reduce_one, sizeof(T), n, root, 0}, in,
+    reduce(call, s, name_of<T, Op>(detail::stream_call::operation::reduce_one, n, root), in,
            over_->rank_me() == root ? out : in, op);
   }
 
@@ -339,6 +339,21 @@ class stream_reduction {
   static constexpr std::size_t warp = 32;
   static constexpr std::size_t most_threads = 512;
   static constexpr std::size_t most_few_blocks = 32;
+
+  template <class T, class Op>
+  static detail::stream_call name_of(detail::stream_call::operation what, std::size_t n, std::int32_t root) {
+    using function = detail::stream_call::function;
+    using type = detail::stream_call::type;
+    constexpr function by = std::is_same_v<Op, device::plus>       ? function::plus
+                            : std::is_same_v<Op, device::least>    ? function::least
+                            : std::is_same_v<Op, device::greatest> ? function::greatest
+                                                                   : function::other;
+    constexpr type of = std::is_floating_point_v<T> ? type::floating
+                        : !std::is_integral_v<T>    ? type::other
+                        : std::is_signed_v<T>       ? type::signed_integer
+                                                    : type::unsigned_integer;
+    return {what, sizeof(T), n, root, 0, by, of};
+  }
 
   template <class T, class Op>
   void reduce(char const* call, stream const& s, detail::stream_call const& what, pointer<T> in,
@@ -415,7 +430,7 @@ class stream_reduction {
           [&] {
             own_ = gpu_->template allocate<char>(bytes, 256);
             if (!own_.is_null()) return;
-            throw upcxx::bad_shared_alloc("stream_reduction: no room in the device's segment");
+            throw upcxx::bad_shared_alloc("stream_reduction: no room in this rank's device segment");
           },
           *over_, "stream_reduction", "room in its device's segment");
     } catch (upcxx::bad_shared_alloc const&) {

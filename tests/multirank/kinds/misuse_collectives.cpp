@@ -106,6 +106,16 @@ int misuse_reductions(char const* what) {
   if (is("reduction_types")) {
     other ? all->reduce_all(s, values, values, 10, sum) : all->reduce_all(s, wide, wide, 10, sum);
   }
+  if (is("reduction_operations")) {
+    other ? all->reduce_all(s, values, values, 10, sum)
+          : all->reduce_all(s, values, values, 10, atl::device::greatest());
+  }
+  if (is("reduction_signs")) {
+    auto const numbers = upcxx::reinterpret_pointer_cast<int>(values);
+    auto const unsigned_ones = upcxx::reinterpret_pointer_cast<unsigned>(values);
+    other ? all->reduce_all(s, numbers, numbers, 10, sum)
+          : all->reduce_all(s, unsigned_ones, unsigned_ones, 10, sum);
+  }
   upcxx::dist_object<upcxx::global_ptr<float, upcxx::gpu_default_device::kind>> places(values);
   if (is("reduction_roots")) all->reduce_one(s, other ? 1 : 0, values, values, 10, sum);
   if (is("reduction_nobody")) all->reduce_one(s, 7, values, values, 10, sum);

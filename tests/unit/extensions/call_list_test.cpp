@@ -11,6 +11,7 @@ namespace {
 using atl::detail::call_list;
 using atl::detail::call_run;
 using atl::detail::stream_call;
+using atl::detail::stream_call_text;
 
 constexpr std::uint64_t many = 20 * call_list::most;
 
@@ -69,6 +70,22 @@ TEST(call_list, one_that_differs_is_found_among_those_that_came_with_it) {
     EXPECT_GT(compared + own.front().count, odd);
     EXPECT_EQ(own.front().count == 1, odd < call_list::most - 1);
   }
+}
+
+TEST(call_list, reductions_are_told_apart_by_what_combines_what) {
+  using function = stream_call::function;
+  using type = stream_call::type;
+  auto const by = [](function f, type t) {
+    return call_run({stream_call::operation::reduce_all, 4, 10, -1, 0, f, t});
+  };
+  call_run const sum = by(function::plus, type::floating);
+  EXPECT_NE(sum, by(function::least, type::floating));
+  EXPECT_NE(sum, by(function::plus, type::signed_integer));
+  EXPECT_NE(sum.digest, by(function::least, type::floating).digest);
+  EXPECT_NE(sum.digest, by(function::plus, type::signed_integer).digest);
+  EXPECT_STREQ(stream_call_text(sum.first).text, "reduce_all by plus of 10 floating elements of 4 bytes");
+  EXPECT_STREQ(stream_call_text(by(function::other, type::other).first).text,
+               "reduce_all by another operation of 10 other elements of 4 bytes");
 }
 
 TEST(call_list, their_order_counts) {

@@ -133,24 +133,33 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   std::size_t const words_bytes = (sizeof(team_words) + 255) / 256 * 256;
   std::size_t const range_bytes = 2 * locals.size() * sizeof(range);
   std::size_t const partner_bytes = 2 * most_rounds * sizeof(partner);
-  auto const piece = gpu.template allocate<char>(words_bytes + range_bytes + partner_bytes, 256);
+  std::size_t const bytes = words_bytes + range_bytes + partner_bytes;
+  auto const piece = gpu.template allocate<char>(bytes, 256);
   t.box = upcxx::allocate<engine::kernel_mailbox>(1, alignof(engine::kernel_mailbox));
-  if (!atl::detail::on_all(!piece.is_null() && !t.box.is_null(), over)) {
-    if (!piece.is_null()) gpu.deallocate(piece);
-    if (!t.box.is_null()) upcxx::deallocate(t.box);
-    char text[160];
-    std::snprintf(
-        text, sizeof text,
-        "make_device_team: a rank has no room for it, here %zu B in the device's segment and %zu B in the shared heap",
-        words_bytes + range_bytes + partner_bytes, sizeof(engine::kernel_mailbox));
-    throw upcxx::bad_shared_alloc(text);
+  char room[100];
+  std::snprintf(room, sizeof room, "room for %zu B in its device's segment and %zu B in its shared heap",
+                bytes, sizeof(engine::kernel_mailbox));
+  try {
+    atl::detail::allocate_together(
+        [&] {
+          if (!piece.is_null() && !t.box.is_null()) return;
+          char text[200];
+          std::snprintf(text, sizeof text, "make_device_team: rank %d has no %s",
+                        static_cast<int>(upcxx::rank_me()), room);
+          throw upcxx::bad_shared_alloc(text);
+        },
+        over, "make_device_team", room);
+  } catch (upcxx::bad_shared_alloc const&) {
+    gpu.deallocate(piece);
+    upcxx::deallocate(t.box);
+    throw;
   }
   t.give_back = [&gpu, piece] {
     ATOLL_CHECK(gpu.is_active(),
                 "device_team::destroy: the team's allocator was destroyed before it: end teams first");
     gpu.deallocate(piece);
   };
-  std::vector<char> image(words_bytes + range_bytes + partner_bytes);
+  std::vector<char> image(bytes);
 
   member mine{global_ptr_access::owner(piece), global_ptr_access::address(piece)};
   t.segment = mine.segment;

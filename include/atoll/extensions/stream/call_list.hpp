@@ -21,24 +21,32 @@ struct stream_call {
   std::uint64_t count;        ///< of elements
   std::int32_t root;          ///< -1: none
   std::uint32_t destination;  ///< which of those that were bound, from 1 on; 0: none are
+  // Of reductions. `other`: of the program's own, and so not told apart.
+  enum class function : std::uint32_t { none, plus, least, greatest, other } by = function::none;
+  enum class type : std::uint32_t { none, floating, signed_integer, unsigned_integer, other } of = type::none;
 
   friend bool operator==(stream_call const&, stream_call const&) = default;
 };
 
-/// "broadcast of 10 elements of 4 bytes from rank 0 to destination no. 1", for messages.
+/// "broadcast of 10 elements of 4 bytes from rank 0 to destination no. 1", "reduce_all by plus of 10 floating elements of 4 bytes", for
+/// messages.
 struct stream_call_text {
-  char text[160];
+  char text[200];
 
   explicit stream_call_text(stream_call const& c) : text{} {
     constexpr char const* names[] = {"broadcast", "gather_all", "all_to_all", "reduce_all", "reduce_one"};
+    constexpr char const* functions[] = {"", " by plus", " by least", " by greatest",
+                                         " by another operation"};
+    constexpr char const* types[] = {"", "floating ", "signed ", "unsigned ", "other "};
     char root[32] = "";
     char to[48] = "";
     if (c.root >= 0)
       std::snprintf(root, sizeof root,
                     c.what == stream_call::operation::reduce_one ? " to rank %d" : " from rank %d", c.root);
     if (c.destination != 0) std::snprintf(to, sizeof to, " to destination no. %u", c.destination);
-    std::snprintf(text, sizeof text, "%s of %llu elements of %u bytes%s%s",
-                  names[static_cast<std::uint32_t>(c.what)], static_cast<unsigned long long>(c.count),
+    std::snprintf(text, sizeof text, "%s%s of %llu %selements of %u bytes%s%s",
+                  names[static_cast<std::uint32_t>(c.what)], functions[static_cast<std::uint32_t>(c.by)],
+                  static_cast<unsigned long long>(c.count), types[static_cast<std::uint32_t>(c.of)],
                   c.element, root, to);
   }
 };
@@ -71,7 +79,8 @@ struct call_run {
     std::uint64_t const head = static_cast<std::uint64_t>(c.what) << 32 | c.element;
     std::uint64_t const tail =
         static_cast<std::uint64_t>(c.destination) << 32 | static_cast<std::uint32_t>(c.root);
-    return mix(mix(mix(head) ^ c.count) ^ tail);
+    std::uint64_t const kind = static_cast<std::uint64_t>(c.by) << 32 | static_cast<std::uint32_t>(c.of);
+    return mix(mix(mix(mix(head) ^ c.count) ^ tail) ^ kind);
   }
   static std::uint64_t power(std::uint64_t n) {
     std::uint64_t result = 1;
