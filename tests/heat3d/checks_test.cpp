@@ -50,6 +50,21 @@ TEST(energy_ledger, rejects_what_is_not_a_number) {
       << ledger.result().detail;
 }
 
+TEST(energy_ledger, leaves_rounding_of_many_updates_room_and_of_few_none) {
+  auto p = heated();
+  p.power = 0;
+  p.sigma = 0;
+  energy_ledger long_one(p);
+  long_one.enter(0, 200, 0);
+  long_one.enter(1'000'000, 200 * (1 + 1e-11), 0);
+  EXPECT_TRUE(long_one.result().passed());
+  EXPECT_GT(long_one.result().limit, 1e-10);
+  // What is worse for its own limit is what is told.
+  long_one.enter(1'000'001, 200 * (1 + 1e-11) * (1 + 2e-12), 0);
+  EXPECT_FALSE(long_one.result().passed());
+  EXPECT_NE(long_one.result().detail.find("after 1000001 updates"), std::string::npos);
+}
+
 TEST(mean_check, compares_only_where_a_closed_form_exists) {
   mean_check check(heated());
   check.enter(5, 123);

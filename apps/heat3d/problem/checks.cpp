@@ -12,16 +12,17 @@ std::string at_updates(char const* what, std::int64_t updates) {
   return std::string(what) + " after " + std::to_string(updates) + " updates";
 }
 
-/// Keeps the worst value and when that was; nothing is worse than the first NaN.
-void note(double value, std::int64_t updates, double& worst, std::int64_t& worst_updates) {
-  if (std::isnan(worst) || worse(worst, value) == worst) return;
-  worst = value;
-  worst_updates = updates;
-}
-
 }  // namespace
 
 double worse(double a, double b) { return b > a || std::isnan(b) ? b : a; }
+
+void worst_difference::note(double next, double its_limit, std::int64_t after) {
+  double const share = value / limit;
+  if (std::isnan(share) || worse(share, next / its_limit) == share) return;
+  value = next;
+  limit = its_limit;
+  updates = after;
+}
 
 void energy_ledger::enter(std::int64_t updates, double field, double radiated) {
   if (has_entry_) {
@@ -36,7 +37,7 @@ void energy_ledger::enter(std::int64_t updates, double field, double radiated) {
                                    amplitude * static_cast<double>(problem_.cell_n())});
     double const difference = std::abs(change - (gained - lost));
     double const relative = difference == 0 ? 0 : difference / scale;
-    note(relative, updates, residual_, worst_updates_);
+    worst_.note(relative, tolerance_after(updates - updates_), updates);
     ++comparison_n_;
   }
   has_entry_ = true;
@@ -47,12 +48,12 @@ void energy_ledger::enter(std::int64_t updates, double field, double radiated) {
 
 check_result energy_ledger::result() const {
   auto detail = std::to_string(comparison_n_) + " comparisons of heat in the domain with heat in and out";
-  if (!(residual_ <= tolerance)) detail = at_updates("heat appeared or vanished: worst", worst_updates_);
-  if (std::isnan(residual_)) {
-    detail = at_updates("temperatures grew beyond all numbers: seen", worst_updates_) +
+  if (!worst_.passed()) detail = at_updates("heat appeared or vanished: worst", worst_.updates);
+  if (std::isnan(worst_.value)) {
+    detail = at_updates("temperatures grew beyond all numbers: seen", worst_.updates) +
              "; -dt may be 1/(6 q), and less with radiation, which takes temperatures that are not negative";
   }
-  return {"energy balance", residual_, tolerance, detail};
+  return {"energy balance", worst_.value, worst_.limit, detail};
 }
 
 void mean_check::enter(std::int64_t updates, double mean) {
@@ -62,15 +63,15 @@ void mean_check::enter(std::int64_t updates, double mean) {
       std::abs(*exact) + (problem_.start == initial::eigenmode ? std::abs(problem_.amplitude) : 0.0);
   double const difference = std::abs(mean - *exact);
   double const relative = difference == 0 ? 0 : difference / scale;
-  note(relative, updates, error_, worst_updates_);
+  worst_.note(relative, tolerance_after(updates), updates);
   ++comparison_n_;
 }
 
 std::optional<check_result> mean_check::result() const {
   if (comparison_n_ == 0) return std::nullopt;
   auto detail = std::to_string(comparison_n_) + " means compared with their closed form";
-  if (!(error_ <= tolerance)) detail = at_updates("mean differs from its closed form: worst", worst_updates_);
-  return check_result{"closed means", error_, tolerance, detail};
+  if (!worst_.passed()) detail = at_updates("mean differs from its closed form: worst", worst_.updates);
+  return check_result{"closed means", worst_.value, worst_.limit, detail};
 }
 
 }  // namespace heat3d

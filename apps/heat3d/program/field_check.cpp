@@ -28,7 +28,8 @@ std::vector<check_result> check_field(problem const& p, block const& own, backen
     if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
     ranks.max({&error, 1});
     results.push_back({"exact field", error / std::max(exact->scale(), std::numeric_limits<double>::min()),
-                       tolerance, "every cell compared with the exact solution of this problem"});
+                       tolerance_after(p.update_n()),
+                       "every cell compared with the exact solution of this problem"});
   }
   if (auto const bounds = exact_bounds(p)) {
     double outside = std::max({bounds->low - found.min, found.max - bounds->high, 0.0});
@@ -36,7 +37,7 @@ std::vector<check_result> check_field(problem const& p, block const& own, backen
     ranks.max({&outside, 1});
     char text[96];
     std::snprintf(text, sizeof text, "no cell may leave [%g, %g]", bounds->low, bounds->high);
-    results.push_back({"bounds", outside, 1e-13 * bounds->high, text});
+    results.push_back({"bounds", outside, 0.1 * tolerance_after(p.update_n()) * bounds->high, text});
   }
   return results;
 }
