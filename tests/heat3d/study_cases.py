@@ -57,6 +57,13 @@ def study(bench):
     mpi_too = bench.mpirun and shutil.which("mpirun") and "mpi" in bench.run(["--help"]).text
     require(found == {"rma", "off"} | ({"mpi", "mpi-tuned"} if mpi_too else set()), f"variants: {found}")
 
+    # A run that was wrong is made again.
+    wrong = ["--backend", backend, "--ranks", "2", "--sizes", "6", "--variants", "rma", "-o", bench.path("wrong")]
+    require("the result is wrong" in run(wrong, {"ATOLL_HEAT3D_FAULT": "zero"}, status=1), "it was right")
+    text = run(wrong)
+    require("done before" not in text and "ms a step" in text, text)
+    require("done before" in run(wrong), "it was made again")
+
     for words, mentioned in ((["--backend", "abacus"], "this build has"), (["--variants", "pigeon"], "pigeon is unknown"),
                              (["--ranks", "0"], "expected positive numbers"), (["--backend", "device-sim"], "no device here")):
         job = subprocess.run([bench.launcher, "heat-study", "-o", folder, *words], capture_output=True, text=True, check=False,

@@ -116,7 +116,7 @@ class HeatStudy(Study):
     def step_seconds(self, setup, edge, variant):
         """Of the runs of this kind that are in the database."""
         found = self.rows("SELECT seconds / steps FROM runs WHERE x = ? AND y = x AND z = x AND ranks = ? AND devices = ? AND "
-                          "exchange = ? AND backend = ? AND steps = ? AND warmup = ? ORDER BY run",
+                          "exchange = ? AND backend = ? AND steps = ? AND warmup = ? AND passed IS NOT 0 ORDER BY run",
                           (edge, setup.ranks, setup.devices, variant, self.backend, self.options.steps, self.options.warmup))
         return [row[0] for row in found]
 

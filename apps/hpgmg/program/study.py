@@ -63,7 +63,7 @@ class MultigridStudy(Study):
         return self.rows(
             "SELECT best_s, mean_s, hpgmg_runs.cells FROM hpgmg_runs JOIN hpgmg_sizes USING (run) WHERE level = 0 AND log2_box = ? "
             "AND boxes_per_rank = ? AND ranks = ? AND threads = ? AND comm = ? AND operator = ? AND smoother = ? AND box_order = ? AND "
-            "cycle = 'f' AND periodic = 0 AND helmholtz = 0 ORDER BY run", self.key(ranks, variant))
+            "cycle = 'f' AND periodic = 0 AND helmholtz = 0 AND passed IS NOT 0 ORDER BY run", self.key(ranks, variant))
 
     def run(self, ranks, variant):
         """One run. Returns what to print of it if it failed."""
