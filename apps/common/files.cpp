@@ -2,8 +2,35 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 namespace apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool are_one(std::string const& a, std::string const& b) {
+  std::error_code error;
+  if (fs::exists(a, error) && !fs::is_regular_file(a, error)) return false;
+  fs::path const first = fs::weakly_canonical(a, error);
+  if (error) return a == b;
+  fs::path const second = fs::weakly_canonical(b, error);
+  if (error) return a == b;
+  return first == second || fs::equivalent(first, second, error);
+}
+
+}  // namespace
+
+void expect_different(std::initializer_list<wanted_file> files) {
+  for (auto const* a = files.begin(); a != files.end(); ++a) {
+    for (auto const* b = a + 1; b != files.end(); ++b) {
+      if (a->path.empty() || b->path.empty() || !are_one(a->path, b->path)) continue;
+      throw file_problem{std::string(a->option) + " and " + b->option + " name one file, " + b->path +
+                         ": one would destroy what the other has written"};
+    }
+  }
+}
 
 output_file::output_file(char const* option, std::string const& path)
     : name_(std::string(option) + " " + path), file_(std::fopen(path.c_str(), "wb"), std::fclose) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,15 @@ namespace apps {
 struct file_problem {
   std::string text;
 };
+
+/// A file that an option asks for; none if the path is empty.
+struct wanted_file {
+  char const* option;
+  std::string const& path;
+};
+
+/// Throws file_problem if two of them are one: the one that is opened last would empty it. Devices are not files that fill.
+void expect_different(std::initializer_list<wanted_file> files);
 
 /// A file that is open for writing, named in every complaint. Opened before the run.
 class output_file {

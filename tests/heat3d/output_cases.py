@@ -113,9 +113,13 @@ def errors(bench):
         ([*small, "--results", "/dev/full"], 2, "--results /dev/full"),
         ([*small, "--slice", "/nonexistent/x.png"], 1, "--slice /nonexistent/x.png"),
         (["-X", "400", "-Y", "400", "-Z", "4", "-N", "1"], 2, "UPCXX_SHARED_HEAP_SIZE"),
+        (["-X", "170", "-Y", "170", "-Z", "12", "-N", "3", "--grid", "1,1,3", "--dump", bench.path("d")], 3, "UPCXX_SHARED_HEAP_SIZE to more, for"),
+        ([*small, "--times", bench.path("one"), "--dump", bench.path("one")], 2, "--times and --dump name one file"),
+        ([*small, "--results", bench.path("one"), "--slice", bench.path("./one")], 2, "--results and --slice name one file"),
         (["-X", "20000", "-Y", "20000", "-Z", "20000", "-N", "1"], 2, "memory does not suffice: the fields of 2 ranks"),
     ):
-        env = {"UPCXX_SHARED_HEAP_SIZE": "4M"} if "UPCXX_SHARED_HEAP_SIZE" in mentioned else None
+        heap = "2M" if ranks == 3 else "4M"  # the middle one of three has room for its halos, and for no more
+        env = {"UPCXX_SHARED_HEAP_SIZE": heap} if "UPCXX_SHARED_HEAP_SIZE" in mentioned else None
         output = bench.run(words, ranks, status=2, env=env)
         ours = [line for line in output.errors.splitlines() if line.startswith("atoll-heat3d: ")]
         require(len(ours) == 1 and mentioned in ours[0], f"{output.what}\nprinted\n{output.errors}")
@@ -125,9 +129,13 @@ def errors(bench):
     job = subprocess.run([bench.heat3d, *words], capture_output=True, text=True, check=False,
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     require(job.returncode == -signal.SIGXFSZ, f"{job.returncode} {job.stderr}")
-    connection = sqlite3.connect(database)
-    require(connection.execute("SELECT count(*) FROM runs WHERE passed = 1").fetchone()[0] == 1, "the results are lost")
-    connection.close()
+    kept = lambda: sqlite3.connect(database).execute("SELECT count(*) FROM runs WHERE passed = 1").fetchone()[0]
+    require(kept() == 1, "the results are lost")
+    # One file that cannot be written loses no other, and one name for two is no file that is emptied.
+    bench.run([*small, "--times", "/dev/full", "--results", database], 2, status=2)
+    require(kept() == 2, "the results are lost with the times")
+    bench.run([*small, "--times", database, "--results", database], 2, status=2)
+    require(kept() == 2, "one file destroyed the other")
     # Standard output on a full disk, without the launcher in between.
     with open("/dev/full", "w", encoding="ascii") as full:
         job = subprocess.run([bench.heat3d, *small], stdout=full, stderr=subprocess.PIPE, text=True, check=False)

@@ -248,7 +248,14 @@ std::vector<std::vector<double>> upcxx_communicator::gather(std::span<double con
     std::uint64_t size;
   };
   auto const longest = upcxx::reduce_all(static_cast<std::uint64_t>(mine.size()), upcxx::op_fast_max).wait();
-  auto const shown = upcxx::new_array<double>(std::min<std::size_t>(window, longest));
+  upcxx::global_ptr<double> shown;
+  try {
+    all_or_none([&] { shown = upcxx::new_array<double>(std::min<std::size_t>(window, longest)); });
+  } catch (std::bad_alloc const&) {
+    upcxx::delete_array(shown);
+    throw failure{
+        "a rank's shared heap has no room for the field on its way to rank 0; set UPCXX_SHARED_HEAP_SIZE to more, for example 512MB"};
+  }
   upcxx::dist_object<shelf> shelves({shown, mine.size()});
   std::vector<shelf> theirs;
   std::vector<std::vector<double>> all;

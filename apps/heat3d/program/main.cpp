@@ -248,11 +248,14 @@ int simulate(options const& o, communicator& ranks) {
   }
 
   out.summary(record, run.phases(), engine->bytes_per_cell());
-  // What took the time of the run first: the field takes memory, and may take more than there is.
+  // What took the time of the run first: the field takes memory, and may take more than there is. Each by itself: one file that cannot be
+  // written is no reason to lose another.
   bool good = self.on_rank_0(ranks, [&] {
-    if (files.times) write_times(*files.times, record);
     if (files.results) files.results->add(record);
   });
+  good = self.on_rank_0(ranks, [&] {
+    if (files.times) write_times(*files.times, record);
+  }) && good;
   good = write_field(o, record, ranks, *engine, own, files, out) && good;
   out.checks(record);
   good = self.on_rank_0(ranks, [] { console::flush(); }) && good;

@@ -12,6 +12,8 @@
 namespace heat3d {
 
 output_files output_files::open(options const& o) {
+  apps::expect_different(
+      {{"--results", o.results}, {"--times", o.times}, {"--dump", o.dump}, {"--slice", o.slice}});
   output_files files;
   if (!o.results.empty()) files.results = std::make_unique<results_file>(o.results);
   if (!o.times.empty()) files.times = std::make_unique<output_file>("--times", o.times);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 #include "common/host.hpp"
@@ -24,6 +25,7 @@ int solve(options const& o, runtime& ranks) {
   std::unique_ptr<results_file> results;
   std::unique_ptr<apps::output_file> json;
   bool const opened = self.on_rank_0(ranks, [&] {
+    apps::expect_different({{"--results", o.results}, {"--json", o.json}});
     if (!o.results.empty()) results = std::make_unique<results_file>(o.results);
     if (!o.json.empty()) json = std::make_unique<apps::output_file>("--json", o.json);
   });
@@ -44,11 +46,18 @@ int solve(options const& o, runtime& ranks) {
   run_record const run = run_benchmark(o, faulty ? static_cast<runtime&>(forgetful) : ranks, show);
   out.summary(run);
   out.checks(run);
-  bool const written = self.on_rank_0(ranks, [&] {
+  // Each by itself: one that cannot be written is no reason to lose the others.
+  bool written = true;
+  auto const write = [&](std::function<void()> const& what) {
+    written = self.on_rank_0(ranks, what) && written;
+  };
+  write([&] {
     if (results) results->add(run);
-    if (json) write_json(*json, run);
-    console::flush();
   });
+  write([&] {
+    if (json) write_json(*json, run);
+  });
+  write([] { console::flush(); });
   if (!written) return 2;
   // Rank 0's verdict counts: ranks without boxes saw nothing.
   return ranks.any(ranks.rank() == 0 && run.checked && !run.passed()) ? 1 : 0;
@@ -59,10 +68,10 @@ void choose_heap_size(options const& o) {
   constexpr double mib = 1024 * 1024;
   constexpr double usual = 128 * mib;
   double const needed = most_bytes_per_rank(o.what);
-  // What does not fit at all is left to the check of memory, which says more.
-  if (needed <= usual || needed > apps::available_bytes() || std::getenv("UPCXX_SEGMENT_MB") != nullptr)
-    return;
-  std::string const size = std::to_string(static_cast<long>(needed / mib) + 1) + "MB";
+  if (needed <= usual || std::getenv("UPCXX_SEGMENT_MB") != nullptr) return;
+  // Boxes that make no cube are left out, so less may do; what does not fit at all the check of memory tells of, which says more.
+  double const size_of_heap = std::max(usual, std::min(needed, apps::available_bytes()));
+  std::string const size = std::to_string(static_cast<long>(size_of_heap / mib) + 1) + "MB";
   constexpr int keep = 0;
   setenv("UPCXX_SHARED_HEAP_SIZE", size.c_str(), keep);
 }
