@@ -61,11 +61,6 @@ std::string host_name() {
   return name;
 }
 
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 int known_cores() {
   long const count = sysconf(_SC_NPROCESSORS_CONF);
   return static_cast<int>(std::clamp(count, 1L, long{CPU_SETSIZE}));

@@ -10,7 +10,6 @@ namespace apps {
 
 std::string utc_now();  ///< 2026-01-31T12:00:00Z
 std::string host_name();
-int usable_cores();
 int known_cores();         ///< their numbers are below this
 bool is_usable(int core);  ///< by this process
 /// Memory that this host (or this container) can still give.

@@ -4,7 +4,6 @@
 #include "common/machine.hpp"
 
 #include <dlfcn.h>
-#include <sched.h>
 #include <sqlite3.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -61,13 +60,6 @@ std::string network_settings(int hosts) {
     if (!value(name).empty()) text += (text.empty() ? "" : " ") + std::string(name) + "=" + value(name);
   }
   return text;
-}
-
-/// Cores that the job may use, although each of its ranks may be bound to one: its launcher is not.
-int cores_of_job() {
-  cpu_set_t launcher;
-  bool const known = sched_getaffinity(getppid(), sizeof launcher, &launcher) == 0;
-  return std::max(usable_cores(), known ? CPU_COUNT(&launcher) : 0);
 }
 
 double load_average() {
@@ -129,7 +121,7 @@ void machine::add(database& to, char const* runs, std::int64_t run, int busy, do
                   placement const& where) const {
   bool const known = waited != core_watch::unknown;
   std::optional<std::int64_t> disturbed;
-  if (known && busy <= cores_of_job()) disturbed = waited > tolerated ? 1 : 0;
+  if (known && busy <= where.cores) disturbed = waited > tolerated ? 1 : 0;
   statement row(to, "INSERT INTO machines VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   row.bind(std::string(runs)).bind(run);
   row.bind(processor_model()).bind(known_cores()).bind(available_bytes());

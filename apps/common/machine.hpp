@@ -16,8 +16,8 @@ class machine {
   /// Looks at the load: make it before the run, whose own load would be seen otherwise.
   machine();
 
-  /// Adds a row about a run of a table of runs, inside the caller's transaction. `busy`: threads that the job keeps busy on
-  /// this host, to tell a job that shares cores with others from one that has too few for itself. `waited`: the
+  /// Adds a row about a run of a table of runs, inside the caller's transaction. `busy`: threads that the job keeps busy, to
+  /// tell a job that shares cores with others from one that has too few for itself. `waited`: the
   /// largest share that a rank's core_watch saw.
   void add(database& to, char const* runs, std::int64_t run, int busy, double waited,
            placement const& where) const;

@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS runs (
   version TEXT NOT NULL,
   commit_id TEXT NOT NULL,
   host TEXT NOT NULL,
-  cores INTEGER NOT NULL,        -- usable by rank 0
+  cores INTEGER NOT NULL,        -- that any rank may use
   ranks INTEGER NOT NULL,
   grid TEXT NOT NULL,            -- ranks per direction
   x INTEGER NOT NULL, y INTEGER NOT NULL, z INTEGER NOT NULL,
@@ -82,7 +82,7 @@ void results_file::add(run_record const& r) {
       .bind(std::string("heat3d"))
       .bind(std::string(apps::version))
       .bind(std::string(apps::commit_id));
-  run.bind(apps::host_name()).bind(apps::usable_cores()).bind(r.ranks).bind(text(r.grid));
+  run.bind(apps::host_name()).bind(r.where.cores).bind(r.ranks).bind(text(r.grid));
   run.bind(p.domain[0]).bind(p.domain[1]).bind(p.domain[2]).bind(r.exchange).bind(r.backend);
   run.bind(p.update_n()).bind(r.warmup).bind(r.reduce_interval);
   run.bind(p.t0).bind(p.dt).bind(p.q).bind(p.sigma).bind(p.power);
