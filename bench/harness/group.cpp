@@ -209,7 +209,7 @@ void group::once(std::function<void()> const& operate) {
 }
 
 void group::measure(row const& r, style how, bodies const& run) {
-  if (!config_.only.empty() && config_.only != r.key) return;
+  if (!config_.only.empty() && config_.only != r.key && config_.only != config_.prefix + r.key) return;
   // Warm-up, which also finds how many iterations make a block.
   std::uint64_t iterations = r.least;
   double const started = now_ns();

@@ -29,6 +29,9 @@ int listen(command_line const& command, std::function<void(std::string const&)> 
   }
   if (child == 0) {
     dup2(ends[1], STDOUT_FILENO);
+    // What the caller has to read is not for launchers, which hand it to a rank.
+    int const nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing >= 0) dup2(nothing, STDIN_FILENO);
     if (command.quiet) {
       int const nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
       if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);

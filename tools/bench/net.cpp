@@ -87,12 +87,13 @@ class net_run {
   net_run(programs const& p, bench_options const& o, net_listener const& listener, std::string transport)
       : programs_(p), options_(o), listener_(listener), transport_(std::move(transport)) {
     prefix_ = "net." + (transport_.find('/') == std::string::npos ? transport_ : "module") + ".";
+    only_ = options_.only.starts_with(prefix_) ? options_.only.substr(prefix_.size()) : options_.only;
   }
 
   int run() {
     int const rounds = options_.quick ? 1 : 3;
     blocks_ = std::max(3, options_.blocks / rounds);
-    bool const jobs_only = options_.only.starts_with("job.");
+    bool const jobs_only = only_.starts_with("job.");
     net_jobs jobs(programs_, options_, transport_, prefix_);
     if (options_.mpi && !programs_.open_mpi)
       facts_["mpi"] = programs_.mpi.empty() ? "not built" : "not measured: no mpirun of Open MPI's in PATH";
@@ -102,7 +103,7 @@ class net_run {
       if (!jobs_only) status = measure_between();
       if (!jobs_only && options_.mpi && programs_.open_mpi && status == 0) measure_mpi();
       if (!jobs_only && status == 0 && os::usable_cores() >= 2) status = measure_inside();
-      if (status == 0 && (jobs_only || options_.only.empty())) status = jobs.run_once();
+      if (status == 0 && (jobs_only || only_.empty())) status = jobs.run_once();
     }
     tell();
     tell_of(jobs);
@@ -143,7 +144,7 @@ class net_run {
   }
 
   void add_choice(command_line& command) const {
-    if (!options_.only.empty()) command.words.push_back("only=" + options_.only);
+    if (!only_.empty()) command.words.push_back("only=" + only_);
     if (options_.quick) command.words.emplace_back("quick=1");
   }
 
@@ -213,7 +214,7 @@ class net_run {
     if (double const ns = jobs.mpi_start_ns(); ns > 0)
       listener_.figure({peer::mpi, "job.start", 0, ns, jobs.ranks()});
     for (record const& r : jobs.rows()) {
-      if (options_.only.empty() || prefix_ + options_.only == r.get("key")) listener_.row(r);
+      if (only_.empty() || prefix_ + only_ == r.get("key")) listener_.row(r);
     }
   }
 
@@ -222,6 +223,7 @@ class net_run {
   net_listener const& listener_;
   std::string transport_;
   std::string prefix_;
+  std::string only_;  ///< the key of the only row, without the prefix; empty: all
   int blocks_ = 3;
   collected_rows between_;
   collected_rows inside_;

@@ -150,6 +150,8 @@ std::optional<bench_options> parse_bench_options(int argc, char** argv, int& sta
   o.mpi = !no_mpi;
   if (!o.hosts.empty() && std::count(o.hosts.begin(), o.hosts.end(), ',') != 1)
     return fail("--hosts " + o.hosts + ": two hosts are needed, as in a,b");
+  if (!o.json.empty() && o.json == o.csv)
+    return fail("--json and --csv name one place, " + o.json + ": each needs its own");
   o.suites = named;
   for (auto const& word : words_of(listed)) o.suites.push_back(word);
   for (auto const& name : o.suites) {

@@ -45,7 +45,10 @@ printf %s "$2" > "$batch"
 "$0" -p "$1" -b "$batch" > /dev/null 2>&1 & server=$!
 for try in 1 2 3 4 5; do
   sleep 0.2
-  timeout 50 "$0" 127.0.0.1 -p "$1" -b "$batch" -f -v 2> /dev/null && break
+  timeout 50 "$0" 127.0.0.1 -p "$1" -b "$batch" -f -v 2> /dev/null
+  status=$?
+  # 124: it hung. Else nobody listened yet.
+  [ $status = 0 ] || [ $status = 124 ] && break
   kill -0 $server 2> /dev/null || break
 done
 kill $server 2> /dev/null
