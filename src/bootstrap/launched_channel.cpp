@@ -190,7 +190,10 @@ keeping::place* launched_channel::find_keeper() {
   if (places != nullptr) take_place(places + where_.local_rank);
   if (leads) {
     std::string const problem = post_keeper(board.get());
-    if (!problem.empty() && where_.rank == 0)
+    for (std::int32_t i = 0; !problem.empty() && places != nullptr && i < where_.local_size; ++i)
+      places[i].met.store(keeping::meeting::nobody, std::memory_order_release);
+    // What is so on all hosts one of them says.
+    if (!problem.empty() && (where_.rank == 0 || find("kept", 0) == "yes"))
       warn(
           "bootstrap",
           "no keeper can be started: %s. The loss of a host may go unnoticed (ATOLL_HOST_TIMEOUT=0 says that it may)",
@@ -203,7 +206,8 @@ keeping::place* launched_channel::find_keeper() {
 
 /// The keeper of this host hears of all that happens to ranks and hosts, and has ended its ranks by then.
 void launched_channel::await_explanation() noexcept {
-  if (kept_place_ == nullptr) return;
+  if (kept_place_ == nullptr || kept_place_->met.load(std::memory_order_acquire) == keeping::meeting::nobody)
+    return;
   std::this_thread::sleep_for(std::chrono::milliseconds(settings::host_timeout_ms()));
 }
 
@@ -232,6 +236,7 @@ std::string launched_channel::post_keeper(int board) {
   if (where_.rank == 0) {
     os::random_bytes(secret.data(), secret.size());
     leave("secret", {reinterpret_cast<char const*>(secret.data()), secret.size()});
+    leave("kept", keeping::is_installed() ? "yes" : "no");
   }
   meet_job();
 

@@ -12,7 +12,7 @@ namespace atl::keeping {
 
 /// How long is_explained_by_another() waits at most.
 constexpr std::int32_t longest_question_ms(std::uint32_t patience_ms) noexcept {
-  return static_cast<std::int32_t>(patience_ms) + launcher_travels_ms;
+  return static_cast<std::int32_t>(meeting_ms(patience_ms)) + launcher_travels_ms;
 }
 
 /// Waits until that is known, at most for as long as keepers may take to meet and news to travel. Where keepers cannot meet, news come by the
@@ -29,6 +29,7 @@ inline bool is_explained_by_another(place const& mine, std::int32_t host,
        host != 0 && mine.explained.load(std::memory_order_acquire) == 0 && left >= pause_ms;
        left -= pause_ms) {
     meeting const met = mine.met.load(std::memory_order_acquire);
+    if (met == meeting::nobody) break;
     if (listened >= (met == meeting::failed ? by_launcher : explanation_travels_ms)) break;
     ::usleep(pause_ms * 1000);
     if (met != meeting::awaited) listened += pause_ms;

@@ -20,9 +20,9 @@
 namespace atl::keeping {
 namespace {
 
-constexpr std::int64_t greeting_ms = 5000;  ///< for proofs of who one is
-constexpr std::int64_t meeting_ms = 2000;   ///< with who has not been met when all ranks have ended
-constexpr std::int64_t answer_ms = 250;     ///< at least, for a call to be answered
+constexpr std::int64_t greeting_ms = 5000;      ///< for proofs of who one is
+constexpr std::int64_t late_meeting_ms = 2000;  ///< with who has not been met when all ranks have ended
+constexpr std::int64_t answer_ms = 250;         ///< at least, for a call to be answered
 constexpr std::int64_t between_calls_ms = 50;
 constexpr std::int64_t last_news_ms = 200;  ///< for neighbours to take them
 constexpr std::int64_t beats_missed = 3;    ///< when a neighbour is called anew
@@ -91,7 +91,7 @@ bool keeper::has_news() {
   if (fell_ >= 0) empties(orders_.host, nullptr);
   if ((ending_ && !told_) || is_fall_being_told()) return true;
   auto const unmet = [](neighbour const& n) { return n.now() == neighbour::state::none; };
-  return (ending_ || fell_ >= 0) && (unmet(previous_) || unmet(next_)) && now_ms() - left_ <= meeting_ms;
+  return (ending_ || fell_ >= 0) && (unmet(previous_) || unmet(next_)) && now_ms() - left_ <= late_meeting_ms;
 }
 
 void keeper::print(std::string_view words) {
@@ -116,7 +116,7 @@ void keeper::look_at_board() {
     w.known = true;
     w.rank = board_[i].rank;
     if (absent || board_[i].pid_namespace != mine) {
-      w.ended = true;
+      w.ended = w.unwatched = true;
       continue;
     }
     open_process(w, board_[i]);
@@ -128,7 +128,8 @@ void keeper::open_process(ward& who, place const& where) {
   if (pidfds_) {
     who.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, who.number, 0)));
     epoll_event event{};
-    event.events = EPOLLIN;
+    // Once: the process that starts the keeper has the descriptor, too, until it ends, so closing this one may not be enough.
+    event.events = EPOLLIN | EPOLLONESHOT;
     event.data.u32 = static_cast<std::uint32_t>(&who - wards_.data());
     if (who.process && ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, who.process.get(), &event) == 0) return;
     who.process.reset();

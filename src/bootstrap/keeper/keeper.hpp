@@ -57,7 +57,8 @@ class keeper {
     ::pid_t number = -1;
     std::int32_t rank = -1;
     bool known = false;
-    bool ended = false;
+    bool ended = false;      ///< or counts as if it had
+    bool unwatched = false;  ///< it is in another process namespace, or has no place
   };
 
   void open_process(ward& who, place const& where);

@@ -33,7 +33,8 @@ place const* keeper::mistake() const {
 /// From then on news of other hosts come within a moment, or never.
 void keeper::look_whether_met() {
   auto const unmet = [](neighbour const& n) { return n.now() == neighbour::state::none; };
-  if (met_ || ((unmet(previous_) || unmet(next_)) && now_ms() - started_ < patience_)) return;
+  if (met_ || ((unmet(previous_) || unmet(next_)) && now_ms() - started_ < keeping::meeting_ms(patience_)))
+    return;
   met_ = true;
   auto const heard = [](neighbour const& n) { return n.now() == neighbour::state::up; };
   meeting const how =
@@ -83,8 +84,8 @@ void keeper::look_for_pictures() {
 void keeper::print_picture() {
   std::vector<bootstrap::seen_rank> seen;
   for (std::size_t i = 0; i < wards_.size(); ++i) {
-    bool const running =
-        !wards_[i].ended && board_[i].how.load(std::memory_order_acquire) != standing::may_end;
+    bool const runs = board_[i].how.load(std::memory_order_acquire) == standing::runs;
+    bool const running = !wards_[i].ended || (wards_[i].unwatched && runs);
     seen.push_back({wards_[i].rank, static_cast<int>(wards_[i].number), running,
                     wards_[i].number > 0 ? static_cast<int>(wards_[i].number) : 0, &board_[i].record});
   }

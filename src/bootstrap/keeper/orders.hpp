@@ -69,7 +69,13 @@ enum class meeting : std::uint32_t {
   awaited,
   held,    ///< it hears of other hosts
   failed,  ///< it never will, in all likelihood
+  nobody,  ///< there is no keeper
 };
+
+/// How long keepers may take to meet, however patient they are with hosts that they have met.
+constexpr std::int64_t meeting_ms(std::int64_t patience_ms) noexcept {
+  return patience_ms < 10'000 ? patience_ms : 10'000;
+}
 
 /// A place for each rank of the host, in shared memory.
 struct alignas(64) place {

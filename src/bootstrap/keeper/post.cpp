@@ -138,6 +138,8 @@ post open_post(std::string_view host, std::string_view ranks, std::string_view d
   return all;
 }
 
+bool is_installed() { return !program().empty(); }
+
 std::string start_keeper(orders const& what, int board, std::vector<os::unique_fd> const& listeners) {
   std::string file = program();
   if (file.empty()) return "its program is not installed: there is no " + program_places().front();

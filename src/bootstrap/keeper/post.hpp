@@ -21,6 +21,9 @@ struct post {
 /// ATOLL_NET_DEVICES. Where none can be had the card has no addresses.
 post open_post(std::string_view host, std::string_view ranks, std::string_view devices);
 
+/// Is its program there?
+bool is_installed();
+
 /// Starts the keeper. Empty, or why it could not be started.
 std::string start_keeper(orders const& what, int board, std::vector<os::unique_fd> const& listeners);
 
