@@ -24,7 +24,7 @@
 
 namespace atl::bootstrap {
 
-inline constexpr std::uint64_t board_magic = 0x32'64'72'61'6f'62'74'61;  // "atboard3"
+inline constexpr std::uint64_t board_magic = 0x33'64'72'61'6f'62'74'61;  // "atboard3"
 inline constexpr std::size_t blob_limit = 1024;  ///< bytes one rank may give to an exchange, or publish
 inline constexpr int frame_limit = 64;
 
@@ -61,6 +61,8 @@ struct live_report {
 struct alignas(4096) rank_slot {
   rank_diagnostics diagnostics;
   std::atomic<std::int32_t> spawned_pid{0};  ///< process started by the launcher; leads its process group
+  std::atomic<std::uint64_t> owner{
+      0};  ///< the process that is the rank, so that no other one is taken for it; 0: none
   std::uint32_t blob_bytes = 0;
   char blob[blob_limit] = {};
   std::atomic<std::uint32_t> cards{0};  ///< published so far; the last one follows
@@ -108,6 +110,8 @@ class board {
   int descriptor() const noexcept { return fd_.get(); }
   /// Value that the user gave on the launcher's command line, or null; the last one, as in the environment.
   char const* override_of(std::string_view name) const noexcept;
+  /// Another object of this process closes it.
+  void leave_descriptor() noexcept { static_cast<void>(fd_.release()); }
   /// Closes the descriptor and keeps the mapping.
   void close_descriptor() noexcept { fd_.reset(); }
 

@@ -76,8 +76,29 @@ int missed_rank(board const& of, std::vector<child> const& children) {
   return ended == children.end() ? -1 : static_cast<int>(ended - children.begin());
 }
 
+/// While the original waits, of a signal that the program handles: it is for the ranks, which the program is now.
+std::vector<child> const* handed_to = nullptr;
+void hand_on(int signal) {
+  int const error = errno;
+  signal_all(*handed_to, signal);
+  errno = error;
+}
+/// Those without a handler end the original, and the ranks with it. Terminals send theirs to all by themselves.
+void hand_on_signals(std::vector<child> const& children) {
+  handed_to = &children;
+  for (int const signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
+    struct sigaction of_program {};
+    ::sigaction(signal, nullptr, &of_program);
+    if (of_program.sa_handler == SIG_DFL || of_program.sa_handler == SIG_IGN) continue;
+    struct sigaction passing {};
+    passing.sa_handler = &hand_on;
+    ::sigaction(signal, &passing, nullptr);
+  }
+}
+
 /// Waits for all ranks; the exit status of the job.
 int supervise(board& of, std::vector<child>& children) {
+  hand_on_signals(children);
   int result = 0;
   bool ending = false;
   int missed_ms = 0;
@@ -167,6 +188,7 @@ std::unique_ptr<channel> make_forked(int ranks) {
     std::string reason;
     auto made = make_local(reason);
     if (made == nullptr) throw startup_error(reason);
+    shared.leave_descriptor();  // the channel closes it
     return made;
   }
   int const status = supervise(shared, children);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "base/os/await_end.hpp"
+#include "base/os/own_namespace.hpp"
 #include "base/os/processes.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/board.hpp"
@@ -57,7 +59,34 @@ bool read_invitation(invitation& into) {
   return std::from_chars(rank, rank + std::strlen(rank), into.rank).ec == std::errc{} && !into.job_id.empty();
 }
 
-bool is_alive(int pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
+/// A process in one word: its number, the namespace in which that means anything, and when it was started, both cut off.
+class owner_word {
+ public:
+  explicit owner_word(std::uint64_t word) : value(word) {}
+  static owner_word of(int number) {
+    auto const found = os::find_process(number);
+    return owner_word(static_cast<std::uint64_t>(number) | own_place() << number_bits |
+                      (found ? found->started : 0) << (number_bits + place_bits));
+  }
+
+  [[nodiscard]] int number() const { return static_cast<int>(value & mask(number_bits)); }
+  [[nodiscard]] bool is_alive() const {
+    if (value == 0) return false;
+    // Of another namespace nothing can be seen: it lives, in all likelihood, as the launcher does.
+    if ((value >> number_bits & mask(place_bits)) != own_place()) return true;
+    if (::kill(number(), 0) != 0 && errno != EPERM) return false;
+    // Its number may be another one's by now; who may not be looked at is taken for it.
+    return !os::find_process(number()) || of(number()).value == value;
+  }
+
+  std::uint64_t value;
+
+ private:
+  static constexpr unsigned number_bits = 24;  // Linux has 22
+  static constexpr unsigned place_bits = 16;
+  static constexpr std::uint64_t mask(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
+  static std::uint64_t own_place() { return os::own_namespace("pid") & mask(place_bits); }
+};
 
 board open_board(invitation const& job) {
   if (board direct = board::open(job.descriptor, job.job_id)) return direct;
@@ -229,16 +258,17 @@ std::unique_ptr<channel> make_local(std::string& reason) {
         format("ATOLL_RANK=%d is outside the job of %u ranks", job.rank, found.header().ranks));
   }
   // Take the slot; a dead owner is a previous program of the same wrapper.
-  auto& owner = found.slot(job.rank).diagnostics.pid;
-  std::int32_t holder = owner.load(std::memory_order_acquire);
-  auto const self = static_cast<std::int32_t>(::getpid());
+  rank_slot& slot = found.slot(job.rank);
+  owner_word holder{slot.owner.load(std::memory_order_acquire)};
+  owner_word const self = owner_word::of(::getpid());
   do {
-    if (holder != self && is_alive(holder)) {
+    if (holder.value != self.value && holder.is_alive()) {
       reason = format("rank %d of the job is process %d already; this is a program started by it", job.rank,
-                      holder);
+                      holder.number());
       return nullptr;
     }
-  } while (!owner.compare_exchange_weak(holder, self, std::memory_order_acq_rel));
+  } while (!slot.owner.compare_exchange_weak(holder.value, self.value, std::memory_order_acq_rel));
+  slot.diagnostics.pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_release);
   buffer_lines();
   return std::make_unique<local_channel>(std::move(found), job);
 }

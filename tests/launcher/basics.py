@@ -130,6 +130,15 @@ class Basics(LauncherTest):
         self.assertEqual(got.status, 0, got)
         self.assertEqual(got.out, "rank 0 of 1 local 0 of 1 host 0 of 1\n")
 
+    def test_so_is_one_in_a_process_namespace_of_its_own(self):
+        # There the number of the rank means another process, or none.
+        around = ("unshare", "-rpf")
+        if subprocess.run([*around, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("no process namespaces here")
+        got = self.run_job("-n", 2, PROGRAM, "child-is-solo", " ".join(around))
+        self.assertEqual(got.status, 0, got)
+        self.assertEqual(got.out, "rank 0 of 1 local 0 of 1 host 0 of 1\n")
+
     def test_programs_that_never_initialise_are_no_failure(self):
         got = self.run_job("-n", 3, PROGRAM, "plain")
         self.assertEqual((got.status, got.out, got.err), (0, "plain program\n" * 3, ""))

@@ -255,7 +255,7 @@ int main(int argc, char** argv) {
     if (rank == 0 && std::system(argv[2]) != 0) return 1;
   } else if (mode == "child-is-solo") {
     if (rank == 0) {
-      std::string const command = std::string(argv[0]) + " ranks";
+      std::string const command = (argc > 2 ? argv[2] + std::string(" ") : "") + argv[0] + " ranks";
       if (std::system(command.c_str()) != 0) return 1;
     }
   } else if (mode == "abort-in-exchange") {
