@@ -182,13 +182,20 @@ waiting_policy sleep_on_network(host_domain& host, network_messages* messages, s
 
 /// Lets failures of this process end the job, and only the first one speak.
 void report_failures_to_job() {
+  static ::pid_t const rank = ::getpid();
   abort_hook = [] {
     if (bootstrap::channel* const channel = bootstrap::attached()) channel->abort(1);
   };
   first_to_fail = [] {
-    // Relaxed: nothing else is read by who comes second.
-    bool const first =
-        world == nullptr || world->host.page(0).failed.exchange(1, std::memory_order_relaxed) == 0;
+    if (::getpid() != rank)
+      return true;  // a process that it has forked speaks for itself, and leaves the job alone
+    // Asked again it is the first still: by a program that answers SIGABRT with exit(). Relaxed: nothing else is read by who comes second.
+    std::uint32_t none = 0;
+    auto const mine = static_cast<std::uint32_t>(job.rank_me) + 1;
+    bool const first = world == nullptr ||
+                       world->host.page(0).failed.compare_exchange_strong(
+                           none, mine, std::memory_order_relaxed, std::memory_order_relaxed) ||
+                       none == mine;
     bootstrap::channel* const channel = bootstrap::attached();
     return first && (channel == nullptr || channel->claim_failure());
   };

@@ -104,6 +104,14 @@ class LauncherTest(Patient, unittest.TestCase):
         self.assertNotEqual(got.returncode, 0, got)
         self.assertEqual(got.stderr.count("exits with status 5 without upcxx::finalize()"), 1, got.stderr)
 
+    def test_a_mistake_ends_the_job_also_where_the_program_answers_abort_with_exit(self):
+        for who in (1, -1):
+            with self.subTest(who=who):
+                got = self.job("-n", 4, "--hosts", 2, os.path.join(PROGRAMS, "cluster_mistake_program"), who, UPCXX_SHARED_HEAP_SIZE="16M")
+                self.assertNotEqual(got.returncode, 0, got)
+                self.assertEqual(got.stderr.count("the target is rank 9"), 1, got.stderr)
+                self.wait("ranks are left", lambda: not processes_called("cluster_mistake_program"))
+
     def check_named_once(self, ranks, seconds):
         # It has no word of its own.
         victim = ranks // 2 - 1

@@ -78,7 +78,7 @@ struct rank_page {
   doorbell bell;  ///< what this rank sleeps on
   // Only in local rank 0's page, for all ranks of the host.
   alignas(64) sleeper_count sleepers;
-  std::atomic<std::uint32_t> failed;  ///< non-zero once a rank says why it ends the job
+  std::atomic<std::uint32_t> failed;  ///< 1 + the rank that says why it ends the job; 0: none does
   /// Non-zero once all of this rank's heap has memory: devices may pin it.
   std::atomic<std::uint32_t> heap_complete;
   /// Not 0: nobody comes any more for what this rank's kernels wait for. Theirs, too: it lies where devices look from time to time.
