@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/os/cores.hpp"
 #include "base/os/memory.hpp"
+#include "base/os/standard_streams.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "command.hpp"
@@ -118,6 +119,7 @@ void print_settings() {
 }  // namespace
 
 int info_command(int argc, char** argv) {
+  os::open_standard_streams();
   CLI::App app(
       "Prints what the library finds here: launchers, cores, memory, transports, memory kinds, settings. With hosts: what networks they have, and what a "
       "job would use between them.",

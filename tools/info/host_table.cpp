@@ -30,8 +30,9 @@ std::vector<group> groups_of(std::vector<host_facts> const& hosts,
 }
 
 bool same_choice(host_facts const& a, host_facts const& b) {
-  return std::equal(a.networks.begin(), a.networks.end(), b.networks.begin(), b.networks.end(),
-                    [](network_fact const& x, network_fact const& y) { return x.usable == y.usable; });
+  return std::equal(
+      a.networks.begin(), a.networks.end(), b.networks.begin(), b.networks.end(),
+      [](network_fact const& x, network_fact const& y) { return x.name == y.name && x.usable == y.usable; });
 }
 
 /// What all of these use, and who lacks what is before it: "ofi (not ucx: h2 lacks it)".
@@ -41,7 +42,11 @@ std::string choice_of(std::vector<group const*> const& all) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::vector<std::string> lacking;
     for (group const* each : all) {
-      if (each->like->networks[i].usable) continue;
+      // Hosts may list other networks, or in another order, by their settings or plugins.
+      std::vector<network_fact> const& theirs = each->like->networks;
+      auto const found = std::find_if(theirs.begin(), theirs.end(),
+                                      [&](network_fact const& f) { return f.name == order[i].name; });
+      if (found != theirs.end() && found->usable) continue;
       lacking.insert(lacking.end(), each->names.begin(), each->names.end());
     }
     if (lacking.empty()) return order[i].name + (not_used.empty() ? "" : " (not " + not_used + ")");

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace atl::tools {
@@ -48,6 +49,17 @@ TEST(host_table, many_hosts_are_as_readable) {
 TEST(host_table, hosts_that_have_nothing_in_common) {
   std::string const text = table_of({host("a", true, false), host("b", false, true)});
   EXPECT_THAT(text, testing::HasSubstr("a with b           nothing (ucx: b lacks it; ofi: a lacks it)\n"));
+}
+
+TEST(host_table, hosts_that_list_other_networks_lack_the_rest) {
+  host_facts only_ofi = host("b", true);
+  only_ofi.networks.erase(only_ofi.networks.begin());
+  EXPECT_THAT(table_of({host("a", true), only_ofi}),
+              testing::HasSubstr("a with b           ofi (not ucx: b lacks it)\n"));
+  host_facts other_order = host("b", false);
+  std::swap(other_order.networks[0], other_order.networks[1]);
+  EXPECT_THAT(table_of({host("a", true), other_order}),
+              testing::HasSubstr("a with b           ofi (not ucx: b lacks it)\n"));
 }
 
 TEST(host_table, short_names_of_hosts) {

@@ -44,6 +44,8 @@ constexpr milliseconds first_look{200};
 constexpr milliseconds look_every{500};  ///< at Hydra's agents
 /// Until keepers have said what ranks are doing, each its own.
 constexpr milliseconds pictures_take{1500};
+/// Of who still has a pipe of a launcher that has ended.
+constexpr milliseconds leftovers_take{500};
 
 /// Of the job that is being run.
 class watch {
@@ -68,8 +70,9 @@ class watch {
     if (options_.timeout)
       end_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(*options_.timeout);
     while (!over()) step();
-    // Agents (ssh) that lead to that host would wait for it for ever.
-    if (host_is_lost_) end_children(own_children);
+    // Agents (ssh) that lead to a lost host would wait for it for ever; and a launcher that was told to end may have left behind what it started, as
+    // a script does that stands for it.
+    if (host_is_lost_ || ended_by_us_) end_children(own_children);
     return status_;
   }
 
@@ -315,7 +318,9 @@ class watch {
     for (stream* each : {&ranks_output_, &ranks_errors_}) {
       if (!each->end) continue;
       ::fcntl(each->end.get(), F_SETFL, O_NONBLOCK);
-      while (each->end) {
+      // It may write on and on.
+      auto const until = clock::now() + leftovers_take;
+      while (each->end && clock::now() < until && !each->out.full()) {
         pollfd one{each->end.get(), POLLIN, 0};
         if (::poll(&one, 1, 100) <= 0) break;
         read(*each);
@@ -330,6 +335,7 @@ class watch {
   /// The launcher has some time to end the job.
   void end_in_a_while(int status) {
     if (std::exchange(end_at_chosen_, true)) return;
+    ended_by_us_ = true;
     status_ = status;
     end_at_ = clock::now() + patience;
   }
@@ -376,6 +382,7 @@ class watch {
   std::optional<clock::time_point> end_at_;
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
   bool killed_ = false;         ///< the next signal to the launcher is SIGKILL
+  bool ended_by_us_ = false;
   bool host_is_lost_ = false;
   bool told_lost_output_ = false;
   bool given_up_ = false;  ///< nobody shall wait for who reads our output
