@@ -32,6 +32,7 @@ struct {
   ucp_ep_h endpoint;
 } last_handler;
 bool put_is_to_fail = false;
+ucs_status_t message_is_to_fail = UCS_OK;
 bool endpoint_is_to_fail = false;
 ucp_request_param_t failing_put;  ///< of the put that is to fail; its address stands for a request
 
@@ -84,6 +85,19 @@ extern "C" [[gnu::visibility("default")]] ucs_status_ptr_t ucp_put_nbx(ucp_ep_h 
     return real(&ucp_put_nbx, "ucp_put_nbx")(endpoint, buffer, count, remote, key, how);
   failing_put = *how;
   return &failing_put;
+}
+
+/// The next message fails at once, with that status.
+extern "C" [[gnu::visibility("default")]] void failing_ucp_message(int status) {
+  message_is_to_fail = static_cast<ucs_status_t>(status);
+}
+
+extern "C" [[gnu::visibility("default")]] ucs_status_ptr_t ucp_am_send_nbx(
+    ucp_ep_h endpoint, unsigned id, void const* header, std::size_t header_bytes, void const* buffer,
+    std::size_t count, ucp_request_param_t const* how) {
+  ucs_status_t const status = std::exchange(message_is_to_fail, UCS_OK);
+  if (status != UCS_OK) return reinterpret_cast<ucs_status_ptr_t>(static_cast<std::intptr_t>(status));
+  return real(&ucp_am_send_nbx, "ucp_am_send_nbx")(endpoint, id, header, header_bytes, buffer, count, how);
 }
 
 extern "C" [[gnu::visibility("default")]] void ucp_request_free(void* request) {

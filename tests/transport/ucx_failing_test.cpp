@@ -47,6 +47,11 @@ class ucx_failing : public network_test {
     find(fail, "failing_ucp_put");
     fail();
   }
+  static void fail_next_message(int status) {
+    void (*fail)(int) = nullptr;
+    find(fail, "failing_ucp_message");
+    fail(status);
+  }
 
  private:
   template <class Function>
@@ -115,6 +120,38 @@ TEST_P(ucx_failing, WhatALossEndsIsNoFailureOfItsOwn) {
   ASSERT_TRUE(until([&] { return !at(0).connected(1) && !at(1).connected(0); }));
   at(0).net->drop_key(1, key);
   at(1).net->forget(r);
+}
+
+constexpr int no_memory = -4;  // UCS_ERR_NO_MEMORY
+
+TEST_P(ucx_failing, AMessageThatCannotLeaveIsALoss) {
+  open(2);
+  connect(0, 1);
+  fail_next_message(no_memory);
+  send(0, 1, lane::request, pattern(8, 1), pattern(100, 1));
+  ASSERT_TRUE(until([&] { return at(0).count(connection_change::lost, 1) == 1; }));
+}
+
+TEST_P(ucx_failing, SoIsTheFirstWordOfAConnectionWhichIsTriedAgain) {
+  open(2);
+  fail_next_message(no_memory);
+  ASSERT_EQ(at(0).net->connect(1, at(1).net->address()), started::under_way);
+  ASSERT_TRUE(until([&] { return at(0).count(connection_change::refused, 1) == 1; }));
+  connect(0, 1);
+}
+
+/// Who starts something before the loss has been told of hears why, too.
+TEST_P(ucx_failing, WhatIsStartedBehindALossSaysWhy) {
+  open(2);
+  connect(0, 1);
+  fail_next_message(-25);  // UCS_ERR_CONNECTION_RESET
+  send(0, 1, lane::request, pattern(8, 1), pattern(100, 1));
+  bytes const header = pattern(8, 1), payload = pattern(100, 1);
+  EXPECT_EQ(at(0).net->send(1, lane::request, header, {const_cast<std::byte*>(payload.data())},
+                            payload.size(), nullptr),
+            started::unreachable);
+  EXPECT_EQ(std::string(at(0).net->last_error()).find("there is no connection"), std::string::npos)
+      << at(0).net->last_error();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ucx_failing, testing::ValuesIn(network_kinds()), name_of_network);

@@ -74,7 +74,9 @@ class module_connections : public network {
   started ready(std::int32_t rank, Peer*& out) {
     out = find(rank);
     if (out == nullptr || out->now == link::none || out->lost) {
-      error_ = "there is no connection to rank " + std::to_string(rank);
+      error_ = out != nullptr && out->lost && !out->why.empty()
+                   ? out->why
+                   : "there is no connection to rank " + std::to_string(rank);
       return started::unreachable;
     }
     return out->now == link::connected ? started::complete : started::no_room;

@@ -62,7 +62,9 @@ void ofi_network::own_endpoint(peer& p, fid_ep* made) {
   p.endpoint = made;
   if (context_->connectionless()) return;
   endpoints_[&made->fid] = &p;
-  if (context_->shared_receives() == nullptr) post_receives(&p);
+  if (context_->shared_receives() != nullptr) return;
+  post_receives(&p);
+  if (p.receives.empty()) lose(p, "there is no memory for messages");
 }
 
 started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_address) {

@@ -64,6 +64,13 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> 
   }
   nobody_.endpoint = context_->endpoint();
   if (context_->shared_receives() != nullptr) post_receives(nullptr);
+  // Later it would be a message that waits for ever.
+  if (!context_->registers_local()) return;
+  for (block_pool* const each : {&small_, &large_}) {
+    block* const one = each->take();
+    can_send_ = can_send_ && one != nullptr;
+    if (one != nullptr) each->give(one);
+  }
 }
 
 ofi_network::~ofi_network() {
@@ -138,9 +145,11 @@ std::unique_ptr<network> open_network(network_config const& config, std::string&
   problem = opened->open(std::move(chosen), config);
   if (!problem.empty()) return nullptr;
   auto made = std::make_unique<ofi::ofi_network>(std::move(opened), std::move(alike), config);
-  if (made->can_receive()) return made;
+  if (made->can_receive() && made->can_send()) return made;
   problem =
-      "libfabric takes no memory for messages that arrive; where it registers memory, `ulimit -l` may be too low";
+      made->can_receive()
+          ? "libfabric takes no memory for messages that leave: `ulimit -l` may be too low"
+          : "libfabric takes no memory for messages that arrive; where it registers memory, `ulimit -l` may be too low";
   return nullptr;
 }
 

@@ -50,6 +50,8 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   [[nodiscard]] bool can_receive() const noexcept {
     return context_->shared_receives() == nullptr || posted_ != 0;
   }
+  /// The same for what this rank sends.
+  [[nodiscard]] bool can_send() const noexcept { return can_send_; }
 
   std::string description() const override;
   ability atomic_support(atomic_op, atomic_type) const override { return {}; }
@@ -199,6 +201,7 @@ class ofi_network final : public module_network<ofi_network, peer, record> {
   block_pool large_;
   block_pool long_;
   block_pool& receives_;  ///< that of blocks into which messages arrive
+  bool can_send_ = true;
   std::unordered_map<std::uint64_t, record*> lates_;
   std::uint64_t last_late_ = 0;
   std::size_t kept_bytes_ = 0;  ///< of receives with messages that are kept

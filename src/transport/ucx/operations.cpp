@@ -106,6 +106,14 @@ void ucx_network::on_received(void* request, ucs_status_t status, std::size_t /*
   on_done(request, status, of);
 }
 
+namespace {
+/// Of a message, or a word, that fails nobody else hears, and its peer waits for it.
+bool has_to_come(record const& r) {
+  using sort = record::sort;
+  return r.what == sort::message || r.what == sort::word || r.what == sort::last_word;
+}
+}  // namespace
+
 void ucx_network::started_part(record* r, ucs_status_ptr_t what) {
   if (UCS_PTR_IS_PTR(what)) {
     ++r->parts;
@@ -117,7 +125,7 @@ void ucx_network::started_part(record* r, ucs_status_ptr_t what) {
 void ucx_network::part_done(record* r, ucs_status_t status) {
   if (status != UCS_OK) {
     r->status = status;
-    if (means_loss(status)) lose(*r->whom, words_of(status));
+    if (means_loss(status) || has_to_come(*r)) lose(*r->whom, words_of(status));
   }
   if (--r->parts == 0) here_done(r);
 }
@@ -127,7 +135,7 @@ started ucx_network::seal(record* r) {
   operation const* const events = r->events;
   bool const copied = r->what == sort::put && r->memory != nullptr;
   if (!pending && r->status != UCS_OK) {
-    if (means_loss(r->status)) lose(*r->whom, words_of(r->status));
+    if (means_loss(r->status) || has_to_come(*r)) lose(*r->whom, words_of(r->status));
     here_done(r);
     return under_way_for(events);
   }
