@@ -122,7 +122,8 @@ bool may_poll(thread_state const& t) {
   return false;
 }
 
-/// Has the engine nothing for this thread? A look at a handful of words that stay in the cache; not of those who may not touch it.
+/// Has the engine nothing for this thread? A look at a handful of words that stay in the cache, and at a network that costs nothing to ask; not
+/// of those who may not touch it.
 [[gnu::always_inline]] inline bool engine_rests(thread_state const& t) {
   return !may_poll(t) || engine::quiet();
 }

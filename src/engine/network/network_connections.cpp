@@ -13,6 +13,7 @@
 #include "base/settings.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "engine/network/decision_clock.hpp"
+#include "engine/network/frames.hpp"
 #include "engine/network/network_messages.hpp"
 
 namespace atl::engine {
@@ -100,6 +101,8 @@ void network_messages::close_least_used() {
     if (idle && (least == nullptr || p->last_use < least->last_use)) least = p;
   }
   if (least == nullptr || least->last_use == uses_) return;  // that is the one that has just been opened
+  // Later it could not be brought back, and neither side would forget the other.
+  if (least->owed != 0) static_cast<void>(send_note(*least, form::credit, 0));
   closes(*least);
   network_->close(least->rank);
 }

@@ -263,6 +263,8 @@ bool network_messages::flush() {
     bool const settled = settle_credit(p);
     if (settled && !p.wanted && p.pieces.empty() && p.waiting[0].empty() && p.waiting[1].empty()) {
       p.listed = false;
+      if (p.link == link_state::none)
+        p.refusals = 0;  // nobody tries any more: the time until somebody does is no failure
       active_[i] = active_.back();
       active_.pop_back();
       if (is_settled(p)) forget(p);

@@ -165,7 +165,7 @@ class network_messages final : public single<network_messages>, public transport
   /// Would both be fruitless, since nothing waits here, and it is too early for the transport to be asked again, or it costs nothing and has
   /// just been asked? False while only asking can tell. What it has found receive() tells of.
   [[nodiscard]] bool rests() {
-    if (looks_.are_free()) return nothing_waits() && !found_ && !(found_ = look());
+    if (looks_.are_free()) return nothing_waits() && !too_many_open() && !found_ && !(found_ = look());
     return looks_.are_far(from_neighbours()) && nothing_waits();
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Is there anything to do? Asked in every call of progress() and mostly answered by no: a few loads, inline.
+/// Is there anything to do? Asked in every call of progress() and mostly answered by no: a few loads, inline. A network that it costs nothing
+/// to ask is asked, and what it finds is done as far as that needs no code of the program.
 
 #include <cstddef>
 
@@ -16,7 +17,7 @@ inline std::size_t unsent() noexcept {
 }
 
 /// True if nothing has arrived and advance() has nothing to do (a hint). In a job on several hosts only while the network
-/// need not be polled.
+/// need not be polled, or has been, for nothing.
 inline bool quiet() {
   progress_engine const& engine = progress_engine::here();
   if (!engine.shm.quiet()) return false;
