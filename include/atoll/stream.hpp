@@ -46,6 +46,7 @@
 #include <upcxx/detail/late_copy.hpp>
 #include <upcxx/device_allocator.hpp>
 #include <upcxx/future.hpp>
+#include <upcxx/persona.hpp>
 #include <upcxx/progress.hpp>
 #include <upcxx/promise.hpp>
 #include <upcxx/when_all.hpp>
@@ -345,11 +346,22 @@ class signal_change {
   void add_by_host() {
     by_host(on_, std::move(held_by_), [word = word_, value = value_] {
       if (engine::add_on_host(word, value)) return upcxx::make_future();
-      return upcxx::rpc(
-          static_cast<upcxx::intrank_t>(static_cast<std::uint32_t>(word.owner)),
-          [](engine::memory_place const& own, std::uint64_t more) { return add_from_here(own, more); }, word,
-          value);
+      upcxx::promise<> added;
+      ask_owner(word, value, added);
+      return added.get_future();
     });
+  }
+  /// In a callback, where a message that finds no memory is tried again by this persona's next progress.
+  static void ask_owner(engine::memory_place const& word, std::uint64_t more, upcxx::promise<> const& added) {
+    try {
+      upcxx::rpc(
+          static_cast<upcxx::intrank_t>(static_cast<std::uint32_t>(word.owner)),
+          [](engine::memory_place const& own, std::uint64_t value) { return add_from_here(own, value); },
+          word, more)
+          .then([added]() mutable { added.fulfill_anonymous(1); });
+    } catch (upcxx::bad_shared_alloc const&) {
+      upcxx::current_persona().lpc_ff([word, more, added] { ask_owner(word, more, added); });
+    }
   }
 
   stream on_;

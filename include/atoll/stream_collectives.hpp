@@ -157,7 +157,8 @@ class collective_destination {
   }
   [[nodiscard]] detail::call_run name_of_call(stream_call::operation what, std::size_t count,
                                               std::int32_t root = -1) const {
-    return detail::call_run({what, sizeof(T), count, root, number_});
+    return detail::call_run(
+        {what, sizeof(T), count, root, number_, stream_call::function::none, detail::type_of_elements<T>});
   }
   void gather_all_in(detail::stream_steps& steps, collective_source<T> source, std::size_t count) const {
     constexpr char const* call = "collective_destination::gather_all";

@@ -233,7 +233,8 @@ struct reduce_many {
 
 /// Reductions over the ranks of a team, of arrays in an allocator's segments, for all or for one. All ranks make the same calls
 /// in the same order, each with whichever stream of the allocator's device, one after the other. The job ends,
-/// with a message, if operations, numbers or types of elements differ, when a rank makes user-level progress next; or in
+/// with a message, if operations, numbers or types of elements differ (operations of the program's own, and types that are no
+/// numbers, are not told apart), when a rank makes user-level progress next; or in
 /// destroy(), if one rank has made more calls. Of what is captured into graphs each new call is compared: a call
 /// is captured on all ranks or on none, new ones in the same order.
 template <class Device, class Compiler = device::this_compiler>
@@ -343,16 +344,11 @@ class stream_reduction {
   template <class T, class Op>
   static detail::stream_call name_of(detail::stream_call::operation what, std::size_t n, std::int32_t root) {
     using function = detail::stream_call::function;
-    using type = detail::stream_call::type;
     constexpr function by = std::is_same_v<Op, device::plus>       ? function::plus
                             : std::is_same_v<Op, device::least>    ? function::least
                             : std::is_same_v<Op, device::greatest> ? function::greatest
                                                                    : function::other;
-    constexpr type of = std::is_floating_point_v<T> ? type::floating
-                        : !std::is_integral_v<T>    ? type::other
-                        : std::is_signed_v<T>       ? type::signed_integer
-                                                    : type::unsigned_integer;
-    return {what, sizeof(T), n, root, 0, by, of};
+    return {what, sizeof(T), n, root, 0, by, detail::type_of_elements<T>};
   }
 
   template <class T, class Op>

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/am.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
@@ -220,9 +221,8 @@ std::uint64_t segment_table::wait_for_uses(segment_name own, bool (*progress)())
         guard const held;
         if (kind->has_ended(number)) return false;
         if (patience.count() != 0 && std::chrono::steady_clock::now() - begin >= patience) {
-          fatal(
-              "device",
-              "the end of a segment on %s device %d has waited %lld s (ATOLL_STREAM_PATIENCE) for the kernels and "
+          check_failed(
+              "device: the end of a segment on %s device %d has waited %lld s (ATOLL_STREAM_PATIENCE) for the kernels and "
               "streams of this process that may use it: does one wait for a signal that nobody gives any more?",
               to_string(kind->id()), device, static_cast<long long>(patience.count()));
         }

@@ -24,6 +24,8 @@ memory::kind& device_copies::kind_of_stream(stream_name s) {
     fatal(
         "stream",
         "the stream is none: it was never made (atl::make_stream makes one), or moved from: use the object that it was moved to");
+  if (s.life != 0 && s.life != life_)
+    fatal("stream", "the stream has ended with the library that made it: atl::make_stream makes another one");
   memory::kind* const kind = segments_.find_kind(id);
   if (kind == nullptr) {
     fatal("stream", "this process has no device whose streams could be used: %s; see `atoll info`",
@@ -71,8 +73,11 @@ std::uint64_t device_copies::known_as(memory::kind& kind, memory::stream_handle 
   memory::program_streams& streams = *kind.streams();
   // Neither numbers of the driver's nor addresses reach so far.
   std::uint64_t const of_kind = (static_cast<std::uint64_t>(kind.id()) + 1) << 60;
-  if (!memory::is_common(s)) [[likely]]
-    return of_kind | streams.number_of(s);
+  if (!memory::is_common(s)) [[likely]] {
+    std::uint64_t const number = streams.number_of(s);
+    // A handle comes again: another stream's end would be taken for this one's.
+    return number == reinterpret_cast<std::uintptr_t>(s) ? 0 : of_kind | number;
+  }
   return of_kind | std::uint64_t{1} << 59 | static_cast<std::uint64_t>(streams.device_of(s));
 }
 

@@ -165,6 +165,14 @@ int main(int argc, char** argv) {
     }
     if (is("stream_unfinished") || is("stream_hangs") || is("stream_hangs_destroy")) atl::wait(s, signal, 1);
     if (is("stream_hangs")) atl::wait(s);
+    if (is("stream_of_earlier_life")) {
+      allocator.destroy();
+      second.destroy();
+      upcxx::finalize();
+      upcxx::init();
+      auto again = upcxx::make_gpu_allocator(1 << 12);
+      atl::wait(s);
+    }
     if (is("stream_in_callback")) upcxx::rpc(upcxx::rank_me(), [&s] { atl::wait(s); }).wait();
     if (is("stream_hangs_destroy")) allocator.destroy();
     if (is("stream_never_ends")) {

@@ -160,6 +160,14 @@ int misuse_collectives(char const* what) {
     else
       (void)all->bind(destination, 10);
   }
+  if (is("collective_numbers")) {
+    if (other) {
+      all->bind(upcxx::reinterpret_pointer_cast<float>(destination), 10 * ranks)
+          .broadcast(s, 0, upcxx::reinterpret_pointer_cast<float>(source), 10);
+    } else {
+      all->bind(destination, 10 * ranks).broadcast(s, 0, source, 10);
+    }
+  }
   auto const to = all->bind(destination, 10 * ranks);
   if (is("collective_no_source")) to.gather_all(s, nullptr, 10);
   if (is("collective_other_device")) {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -139,16 +140,18 @@ class transfer_plan {
         questions[home_of(b, over)].push_back({b, destinations[i].where, i});
       }
     }
-    std::vector<answer> found;
+    // Answers may come when this call has been left: an rpc may throw.
+    auto const answers = std::make_shared<std::vector<answer>>();
     told = upcxx::make_future();
     for (auto const& [home, all] : questions) {
       told = upcxx::when_all(
           told,
-          upcxx::rpc(over, home, &ask, office_here, all).then([&found](std::vector<answer> const& some) {
-            found.insert(found.end(), some.begin(), some.end());
+          upcxx::rpc(over, home, &ask, office_here, all).then([answers](std::vector<answer> const& some) {
+            answers->insert(answers->end(), some.begin(), some.end());
           }));
     }
     told.wait();
+    std::vector<answer>& found = *answers;
     // In an order that does not depend on who answered first.
     std::stable_sort(found.begin(), found.end(), [](answer const& a, answer const& b) {
       return a.destination != b.destination ? a.destination < b.destination

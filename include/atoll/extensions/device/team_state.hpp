@@ -136,19 +136,18 @@ team_state* make_team(upcxx::device_allocator<Device>& gpu, upcxx::team const& o
   std::size_t const bytes = words_bytes + range_bytes + partner_bytes;
   auto const piece = gpu.template allocate<char>(bytes, 256);
   t.box = upcxx::allocate<engine::kernel_mailbox>(1, alignof(engine::kernel_mailbox));
-  char room[100];
-  std::snprintf(room, sizeof room, "room for %zu B in its device's segment and %zu B in its shared heap",
-                bytes, sizeof(engine::kernel_mailbox));
   try {
     atl::detail::allocate_together(
         [&] {
           if (!piece.is_null() && !t.box.is_null()) return;
           char text[200];
-          std::snprintf(text, sizeof text, "make_device_team: rank %d has no %s",
-                        static_cast<int>(upcxx::rank_me()), room);
+          std::snprintf(
+              text, sizeof text,
+              "make_device_team: rank %d has no room for %zu B in its device's segment and %zu B in its shared heap",
+              static_cast<int>(upcxx::rank_me()), bytes, sizeof(engine::kernel_mailbox));
           throw upcxx::bad_shared_alloc(text);
         },
-        over, "make_device_team", room);
+        over, "make_device_team", "room in its device's segment, or in its shared heap");
   } catch (upcxx::bad_shared_alloc const&) {
     gpu.deallocate(piece);
     upcxx::deallocate(t.box);

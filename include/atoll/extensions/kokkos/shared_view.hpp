@@ -6,10 +6,12 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <type_traits>
 #include <utility>
 
+#include <atoll/engine/period.hpp>
 #include <atoll/extensions/kokkos/views.hpp>
 #include <upcxx/allocate.hpp>
 #include <upcxx/detail/config.hpp>
@@ -20,7 +22,7 @@
 namespace atl::kokkos::inline UPCXX_MODE {
 
 /// Owns memory for a View in the shared heap of this process, or in the segment of a device allocator, and
-/// frees it when it goes: before finalize, while its allocator stays where it is, and after the last kernel
+/// frees it when it goes, unless that heap has ended before: while its allocator stays where it is, and after the last kernel
 /// and copy. The elements are not initialised. Moves, is not copied; its View may be copied.
 template <class DataType, memory_kind Kind = memory_kind::host, class Layout = void>
 class shared_view {
@@ -71,8 +73,8 @@ class shared_view {
   ~shared_view() {
     if (!memory_) return;
     if constexpr (Kind == memory_kind::host) {
-      upcxx::deallocate(memory_);
-    } else if (allocator_->is_active()) {  // else the segment has gone
+      if (heap_ == engine::heaps_ended()) upcxx::deallocate(memory_);  // else it has gone with its heap
+    } else if (allocator_->is_active()) {                              // else the segment has gone
       allocator_->deallocate(memory_);
     }
   }
@@ -97,11 +99,13 @@ class shared_view {
     std::swap(allocator_, other.allocator_);
     std::swap(memory_, other.memory_);
     std::swap(view_, other.view_);
+    std::swap(heap_, other.heap_);
   }
 
   allocator_type* allocator_ = nullptr;
   upcxx::global_ptr<element_type, Kind> memory_;
   view_type view_;
+  std::uint64_t heap_ = engine::heaps_ended();  ///< that it is in
 };
 
 }  // namespace atl::kokkos::inline UPCXX_MODE

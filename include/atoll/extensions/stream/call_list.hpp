@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,12 +22,19 @@ struct stream_call {
   std::uint64_t count;        ///< of elements
   std::int32_t root;          ///< -1: none
   std::uint32_t destination;  ///< which of those that were bound, from 1 on; 0: none are
-  // Of reductions. `other`: of the program's own, and so not told apart.
+  // `other`: of the program's own, and so not told apart. The function is that of a reduction.
   enum class function : std::uint32_t { none, plus, least, greatest, other } by = function::none;
   enum class type : std::uint32_t { none, floating, signed_integer, unsigned_integer, other } of = type::none;
 
   friend bool operator==(stream_call const&, stream_call const&) = default;
 };
+
+template <class T>
+inline constexpr stream_call::type type_of_elements =
+    std::is_floating_point_v<T>                         ? stream_call::type::floating
+    : !std::is_integral_v<T> || std::is_same_v<T, bool> ? stream_call::type::other
+    : std::is_signed_v<T>                               ? stream_call::type::signed_integer
+                                                        : stream_call::type::unsigned_integer;
 
 /// "broadcast of 10 elements of 4 bytes from rank 0 to destination no. 1", "reduce_all by plus of 10 floating elements of 4 bytes", for
 /// messages.
