@@ -28,7 +28,7 @@ constexpr std::array table{
           "whether there are more ranks than cores; left empty, the library compares them"},
     entry{"ATOLL_LONGEST_SLEEP", kind::count, "10", "",
           "milliseconds after which a rank that sleeps while it waits looks by itself; 0: never sleep"},
-    entry{"UPCXX_VERBOSE", kind::count, "0", "", "start-up report of rank 0; larger numbers say more"},
+    entry{"UPCXX_VERBOSE", kind::verbosity, "0", "", "start-up report of rank 0; larger numbers say more"},
     entry{"UPCXX_COLORIZE_DEBUG", kind::automatic_boolean, "", "",
           "colours in tables for debugging; left empty, a terminal gets them"},
     entry{"UPCXX_CCS_MAX_SEGMENTS", kind::count, "", "",
@@ -179,6 +179,14 @@ std::uint64_t parse_count(std::string_view text, char const* name) {
   return std::strtoull(word.c_str(), nullptr, 10);
 }
 
+/// Of what is said at start. "yes" was always accepted by other implementations.
+int parse_verbosity(std::string_view text, char const* name) {
+  std::string const word = lower(trim(text));
+  if (word == "y" || word == "yes" || word == "true" || word == "on") return 1;
+  if (word == "n" || word == "no" || word == "false" || word == "off") return 0;
+  return static_cast<int>(std::min<std::uint64_t>(3, parse_count(text, name)));
+}
+
 std::string parse_choice(std::string_view text, entry const& what) {
   std::string word = lower(trim(text));
   std::istringstream in(what.choices);
@@ -267,6 +275,9 @@ void check(entry const& what, std::string_view text) {
       break;
     case kind::count:
       parse_count(text, what.name);
+      break;
+    case kind::verbosity:
+      parse_verbosity(text, what.name);
       break;
     case kind::choice:
       parse_choice(text, what);
@@ -510,14 +521,7 @@ std::int64_t longest_sleep_ns() {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(ms, 3'600'000)) * 1'000'000;
 }
 
-int verbosity() {
-  std::string const text = text_of("UPCXX_VERBOSE");
-  // "yes" was always accepted by other implementations.
-  std::string const word = lower(trim(text));
-  if (word == "y" || word == "yes" || word == "true" || word == "on") return 1;
-  if (word == "n" || word == "no" || word == "false" || word == "off") return 0;
-  return static_cast<int>(std::min<std::uint64_t>(3, parse_count(text, "UPCXX_VERBOSE")));
-}
+int verbosity() { return parse_verbosity(text_of("UPCXX_VERBOSE"), "UPCXX_VERBOSE"); }
 
 int ranks_without_launcher() {
   std::string const text = text_of("GASNET_PSHM_NODES");

@@ -23,6 +23,7 @@ enum class kind {
   boolean,
   automatic_boolean,
   count,
+  verbosity,  ///< a count, or yes or no
   choice,
   signal,
   networks,

@@ -166,6 +166,12 @@ TEST(settings, automatic_booleans_may_be_unset) {
 TEST(settings, verbosity) {
   scoped_variable const yes("UPCXX_VERBOSE", "yes");
   EXPECT_EQ(settings::verbosity(), 1);
+  // For who asks about settings, too.
+  for (auto const& item : settings::all()) {
+    if (std::string_view(item.name) == "UPCXX_VERBOSE") {
+      EXPECT_EQ(settings::look_up(item).problem, "");
+    }
+  }
   scoped_variable const two("UPCXX_VERBOSE", "2");
   EXPECT_EQ(settings::verbosity(), 2);
   scoped_variable const words("UPCXX_VERBOSE", "a lot");
