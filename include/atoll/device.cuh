@@ -352,7 +352,7 @@ class device_team {
   /// A value of at most 8 bytes over all ranks of the team, one scope of each, which calls with the same
   /// operation: equal bits on all, and in every run. Barriers and reductions of a rank come one after the
   /// other.
-  /// @param op  of two T, and associative; that it is called on all ranks in the order of the ranks is not
+  /// @param op  of two T, associative and commutative; that it is called on all ranks in the order of the ranks is not
   ///            promised, equal results are.
   /// @param given_up  set for all threads of the scope, also those of a grid; the result means nothing then.
   template <class Scope, class T, class Op>

@@ -12,7 +12,8 @@ namespace upcxx::inline UPCXX_MODE {
 /// Starts the library. Collective over the job; counted: only the first call does work, deeper ones neither
 /// communicate nor make progress. On return the calling thread holds the master persona.
 ///
-/// Stops the job with a message if the memory for the shared heaps cannot be had (UPCXX_SHARED_HEAP_SIZE).
+/// Stops the job with a message if the ranks' memory for messages cannot be had, or the address space of the shared heaps
+/// (UPCXX_SHARED_HEAP_SIZE). Memory of heaps is taken when it is allocated.
 inline void init() {
 #if defined(UPCXX_THREADMODE) && UPCXX_THREADMODE
   atl::rt::init(true, ATOLL_CHECKED != 0);

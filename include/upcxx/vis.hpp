@@ -11,7 +11,8 @@
 /// are written to one place and none where another is read; null pointers are not allowed, even for nothing.
 /// Puts have source, remote (on the master persona of the destination's owner) and operation completion,
 /// gets have operation completion; none has values. Transfers to memory of this host are complete
-/// when the call returns; those to other hosts complete during progress. Lists are read before the call returns.
+/// when the call returns; those to other hosts complete during progress. Lists are read before the call returns
+/// here; portable programs keep them until the completion that each function names.
 
 #include <array>
 #include <cstddef>

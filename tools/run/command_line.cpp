@@ -144,7 +144,9 @@ class with_program final : public CLI::Formatter {
 };
 
 void declare_options(CLI::App& app, command_line& line) {
-  app.add_option("-n,--ranks", line.ranks, "number of ranks (also -np); without it, one for each usable core")
+  app.add_option(
+         "-n,--ranks", line.ranks,
+         "number of ranks (also -np); without it, one for each usable core; on several hosts the sum of their numbers, or one each")
       ->type_name("N");
   app.add_option("-N,--nodes", line.nodes,
                  "number of hosts: of those named, or of an allocation of Slurm; 1: this one")
