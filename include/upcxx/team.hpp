@@ -90,7 +90,7 @@ inline bool (*progress_of(entry_barrier level))() {
     case entry_barrier::none:
       return nullptr;
     case entry_barrier::internal:
-      return &atl::rt::progress_internal;
+      return &atl::rt::wait_internally;
     case entry_barrier::user:
       break;
   }

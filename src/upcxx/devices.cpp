@@ -83,7 +83,7 @@ char const* name_of(unsigned kind) noexcept { return memory::to_string(static_ca
 void end_segment(device_state& d, bool (*progress)()) {
   if (d.segment == 0) return;
   engine::device_copies& copies = engine::device_copies::here();
-  if (progress == nullptr) progress = &progress_internal;
+  if (progress == nullptr) progress = &wait_internally;
   {
     engine::guard const held;
     // What a host does for streams takes user level, and their ends are waited for.

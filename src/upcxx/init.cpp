@@ -221,7 +221,7 @@ void finalize(bool report_leaks) {
   await_other_hosts();
   engine::calls_at_end::here().run();
   if (report_leaks) report_leaks_of_all();
-  engine::meet(engine::world_team(), signature, &progress_internal);
+  engine::meet(engine::world_team(), signature, &wait_internally);
   leave_other_hosts();
   check_thread_ends(false);
   reset_objects();

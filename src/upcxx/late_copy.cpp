@@ -78,7 +78,7 @@ void late_copy::announce_calls() noexcept { announced = &announce; }
 
 void late_copy::wait_for_source() const {
   engine::waiting_note const note(activity::copy);
-  engine::wait_while([&] { return !source_left.load(std::memory_order_acquire); }, &progress_internal);
+  engine::wait_while([&] { return !source_left.load(std::memory_order_acquire); }, &wait_internally);
 }
 
 engine::arrival_notice late_copy::call_with_data() noexcept {

@@ -17,6 +17,7 @@
 #include "engine/collectives/run_to_end.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/progress/guard.hpp"
+#include "engine/progress/messages.hpp"
 #include "engine/world.hpp"
 #include "memory/host/host_heap.hpp"
 #include "upcxx/runtime_state.hpp"
@@ -102,7 +103,7 @@ leak_totals totals_of_all(own_leaks const& own) {
   std::int32_t const me = engine::job.rank_me;
   leak_totals totals{own.bytes, own.allocations,          own.bytes != 0 ? 1U : 0U, own.bytes, me,
                      own.teams, own.teams != 0 ? 1U : 0U, objects_awaited(),        me};
-  engine::run_to_end(&engine::poll, [&](engine::on_done done) {
+  engine::run_to_end(&engine::poll_in_wait, [&](engine::on_done done) {
     engine::start_reduce(engine::world_team(), &totals, &totals, 1, sizeof totals, &add_totals, nullptr, 0,
                          done);
   });

@@ -128,10 +128,6 @@ bool may_poll(thread_state const& t) {
   return !may_poll(t) || engine::quiet();
 }
 
-[[gnu::always_inline]] inline bool nothing_to_do(thread_state const& t) {
-  return !has_tasks(t) && engine_rests(t);
-}
-
 /// Only tasks wait: one need not go through what looking for messages takes.
 bool only_tasks_wait(thread_state const& t) { return has_tasks(t) && engine_rests(t); }
 
@@ -149,7 +145,11 @@ bool only_tasks_wait(thread_state const& t) { return has_tasks(t) && engine_rest
 
 /// One round of user-level progress outside callbacks.
 [[gnu::noinline]] bool work(thread_state& t, bool only_tasks) {
-  t.in_user_progress = true;
+  struct restricted {
+    thread_state& t;
+    explicit restricted(thread_state& which) : t(which) { t.in_user_progress = true; }
+    ~restricted() { t.in_user_progress = false; }  // also where there is no memory
+  } const context(t);
   bool moved = false;
   if (!only_tasks && may_poll(t)) {
     for (int i = 0; i < messages_per_call; ++i) {
@@ -167,7 +167,6 @@ bool only_tasks_wait(thread_state const& t) { return has_tasks(t) && engine_rest
   if (has_tasks(t)) moved |= run_all_tasks(t);
   // Outside callbacks the persona on top is current, also where a callback has changed which that is. Looks in vain have run none.
   if (moved) t.current = t.top->active;
-  t.in_user_progress = false;
   return moved;
 }
 
@@ -179,6 +178,8 @@ void install_sink() {
 }
 
 bool progress_internal() { return may_poll(this_thread()) && engine::poll(); }
+
+bool wait_internally() { return may_poll(this_thread()) && engine::poll_in_wait(); }
 
 /// User-level progress, or internal inside callbacks; true if anything moved.
 static inline bool advance_thread(thread_state& t) {
@@ -276,7 +277,7 @@ namespace {
     if (fruitless > before_yielding) engine::yield();
   }
   // What another thread took out of the ring meanwhile.
-  if (!nothing_to_do(t)) work(t, only_tasks_wait(t));
+  advance_thread(t);
 }
 
 }  // namespace
@@ -286,7 +287,8 @@ void barrier(engine::team_view& team) {
   if (shm.unsent() != 0) [[unlikely]]
     send_parked(team);
   engine::wait_barrier(team, &progress_user);
-  if (!shm.no_requests()) [[unlikely]]
+  // In a callback, where opt programs only hear that it does not belong there, none runs.
+  if (!shm.no_requests() && !in_restricted_context()) [[unlikely]]
     serve_arrived(this_thread());
 }
 

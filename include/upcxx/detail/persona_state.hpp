@@ -100,6 +100,8 @@ inline bool held_by_caller(persona_state const& persona) {
 /// User-level or internal progress; true if anything moved.
 ATOLL_EXPORT bool progress_user();
 ATOLL_EXPORT bool progress_internal();
+/// The same for who waits, and so runs nothing that would free memory for what comes.
+ATOLL_EXPORT bool wait_internally();
 /// What programs call in loops of their own: gives the core away after a few fruitless calls in a row if
 /// ranks outnumber cores, and after many if they do not.
 ATOLL_EXPORT void progress_or_yield();

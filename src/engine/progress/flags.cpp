@@ -8,6 +8,7 @@
 #include <atoll/engine/job.hpp>
 
 #include "engine/progress/guard.hpp"
+#include "engine/progress/messages.hpp"
 #include "engine/progress/peer_order.hpp"
 #include "engine/progress/waiting.hpp"
 
@@ -52,7 +53,7 @@ void raise_flag_by_message(host_address const& flag) {
 void wait_for(bool (*look)(void*), void* context) {
   if (!look(context)) {
     waiting_note const note(activity::wait);
-    wait_while([&] { return !look(context); });
+    wait_while([&] { return !look(context); }, &poll_in_wait);
   }
   came_from_peers();
 }

@@ -491,6 +491,8 @@ bool take_in_over_limit() {
   return true;
 }
 
+bool poll_in_wait() { return poll() || (lacks_memory(progress_engine::here()) && take_in_over_limit()); }
+
 std::uint64_t sent_here() noexcept { return progress_engine::here().shm.sent_here(); }
 
 bool taken_in(std::uint64_t place) {

@@ -50,6 +50,9 @@ bool any_held_back() noexcept;
 /// Internal progress for who must get on though nothing moves and this rank's memory for messages is full: takes one
 /// message in, whatever the limit. True if there was one.
 bool take_in_over_limit();
+/// poll(), of who waits at internal level: peers may come to what is waited for only when this rank has taken what they send first, and here
+/// nothing runs that would free memory.
+bool poll_in_wait();
 
 /// A place in the order of arrival behind all that ranks of this host had sent here before whatever of theirs
 /// this thread has seen. Reads a line that senders write.

@@ -81,6 +81,22 @@ class flow_control_test : public multirank::fixture {
   }
 };
 
+/// Which it does not serve: a peer comes to what is waited for only when it could send all before.
+TEST_F(flow_control_test, who_waits_at_internal_level_takes_in_what_peers_send_before) {
+  constexpr long calls = 600;
+  constexpr std::size_t bytes = 32 << 10;
+  upcxx::team all = upcxx::world().split(0, me);
+  if (me != 0) {
+    for (long i = 0; i < calls; ++i) insist([&] { send(0, bytes, static_cast<std::uint64_t>(i)); });
+  }
+  all.destroy(upcxx::entry_barrier::internal);
+  long const expected = me == 0 ? calls * (upcxx::rank_n() - 1) : 0;
+  while (arrived < expected) upcxx::progress();
+  EXPECT_EQ(arrived, expected);
+  EXPECT_EQ(damaged, 0);
+  upcxx::barrier();
+}
+
 TEST_F(flow_control_test, discharge_ends_although_both_sides_are_full) {
   // A large message of the even ranks is out; the odd ones have sent more than the even ones may keep.
   std::size_t const large = std::size_t{50} << 20;
