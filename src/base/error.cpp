@@ -9,6 +9,7 @@
 #include "base/call_site.hpp"
 #include "base/os/await_end.hpp"
 #include "base/os/host_name.hpp"
+#include "base/os/write_all.hpp"
 
 namespace atl {
 namespace {
@@ -26,12 +27,7 @@ void print(std::string const& message) {
   line += identity();
   line += ": ";
   line += message;
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    ssize_t const written = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (written <= 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  os::write_all(STDERR_FILENO, line);
 }
 
 void print(char const* component, std::string const& message) {

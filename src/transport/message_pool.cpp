@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "base/error.hpp"
+
 namespace atl::transport::pool {
 
 constinit thread_local free_lists lists{};
@@ -33,11 +35,22 @@ struct owner {
 
 }  // namespace
 
-message* take_new(int size_class) {
+message* try_new(int size_class) noexcept {
   thread_local owner const own;
-  void* const block = std::aligned_alloc(buffer_alignment, buffer_alignment + pooled_room[size_class]);
-  if (block == nullptr) throw std::bad_alloc();
-  return static_cast<message*>(block);
+  return static_cast<message*>(
+      std::aligned_alloc(buffer_alignment, buffer_alignment + pooled_room[size_class]));
+}
+
+message* take_new(int size_class) noexcept {
+  message* const block = try_new(size_class);
+  if (block == nullptr) {
+    fatal(
+        "messages",
+        "the system has no memory for a message of up to %zu bytes that has arrived. Give the ranks more memory, or send less "
+        "at a time.",
+        pooled_room[size_class]);
+  }
+  return block;
 }
 
 void return_elsewhere(message* record) noexcept { std::free(record); }

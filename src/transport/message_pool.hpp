@@ -24,8 +24,10 @@ struct free_lists {
 };
 extern __attribute__((tls_model("initial-exec"))) constinit thread_local free_lists lists;
 
-/// A block from the global allocator.
-message* take_new(int size_class);
+/// A block from the global allocator; null if the system has no memory.
+message* try_new(int size_class) noexcept;
+/// The same for what has arrived, which cannot be refused: ends the job instead.
+message* take_new(int size_class) noexcept;
 /// For a list that is full, or of a thread that has not used the pool yet.
 void return_elsewhere(message* record) noexcept;
 
@@ -36,7 +38,7 @@ inline int class_of(std::size_t bytes) {
 }  // namespace pool
 
 /// A block of that class, whose record is still to be made.
-inline void* take_block(int size_class) {
+inline void* take_block(int size_class) noexcept {
   message* const block = pool::lists.head[size_class];
   if (block == nullptr) [[unlikely]]
     return pool::take_new(size_class);
@@ -48,14 +50,24 @@ inline void* take_block(int size_class) {
 /// Room behind the record in a block.
 inline std::byte* room_in(void* block) { return static_cast<std::byte*>(block) + buffer_alignment; }
 
-/// A record with room for `bytes` of payload behind it (0: none needed). `base` points to the room.
-inline message* take_message(std::size_t bytes) {
-  int const c = pool::class_of(bytes);
-  void* const block = take_block(c);
+/// Makes the record in a block of that class.
+inline message* message_in(void* block, int size_class) noexcept {
   auto* const m = ::new (block) message;
-  m->size_class = static_cast<std::uint8_t>(c);
+  m->size_class = static_cast<std::uint8_t>(size_class);
   m->base = room_in(block);
   return m;
+}
+
+/// A record with room for `bytes` of payload behind it (0: none needed). `base` points to the room.
+inline message* take_message(std::size_t bytes) noexcept {
+  int const c = pool::class_of(bytes);
+  return message_in(take_block(c), c);
+}
+/// The same for what is to leave; null if the system has no memory.
+inline message* try_message(std::size_t bytes) noexcept {
+  int const c = pool::class_of(bytes);
+  void* const block = pool::lists.head[c] != nullptr ? take_block(c) : pool::try_new(c);
+  return block != nullptr ? message_in(block, c) : nullptr;
 }
 
 inline void return_message(message* record) noexcept {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/os/write_all.hpp"
 #include "bootstrap/crash_words.hpp"
 #include "bootstrap/last_words.hpp"
 
@@ -49,11 +50,6 @@ int main() {
   symbolizer names;
   std::string const text = atl::format("atoll: %s %s\n", words.who.data(), crash_text(words.report).c_str()) +
                            backtrace_text(words.report, names);
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    ::ssize_t const written = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (written <= 0) break;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  atl::os::write_all(STDERR_FILENO, text);
   return ::write(told_descriptor, "!", 1) == 1 ? 0 : 1;
 }

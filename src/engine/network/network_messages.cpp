@@ -180,7 +180,8 @@ status network_messages::begin(outgoing& out, std::size_t bytes, std::size_t ali
   bool const pooled = bytes <= pooled_bytes && alignment <= transport::buffer_alignment;
   if (pooled && how == admission::if_there_is_credit && !memory_.admits_sending(bytes))
     return status::no_memory;
-  message* const m = transport::take_message(pooled ? bytes : 0);
+  message* const m = transport::try_message(pooled ? bytes : 0);
+  if (m == nullptr) return status::no_memory;
   if (pooled) {
     m->where = storage::ring;
   } else {

@@ -59,8 +59,8 @@ std::string no_address_space(std::size_t bytes, unsigned ranks, int code) {
   // Which counts all that is mapped, so that less may be too much.
   bool const is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   return format(
-      "cannot find %s of address space in one piece for the shared memory of %u %s: %s. %s or lower UPCXX_SHARED_HEAP_SIZE, which each "
-      "rank has.",
+      "cannot find %s of address space in one piece for the shared memory of %u %s: %s. %s or lower UPCXX_SHARED_HEAP_SIZE or "
+      "ATOLL_TRANSIT_MEMORY, which each rank has.",
       format_bytes(bytes).c_str(), ranks, ranks == 1 ? "rank" : "ranks", error_text(code).c_str(),
       is_limited
           ? format("A process may have %s (ulimit -v): raise that,", format_bytes(limit.rlim_cur).c_str())
@@ -140,9 +140,9 @@ host_region::host_region(shape const& wanted, share_function const& share)
   std::size_t total = 0;
   if (wanted.bytes == 0 || stride_ < wanted.bytes || __builtin_mul_overflow(stride_, wanted.count, &total) ||
       total > static_cast<std::size_t>(PTRDIFF_MAX)) {
-    throw startup_error(
-        format("%s of shared memory for each of %u ranks cannot be addressed. Lower UPCXX_SHARED_HEAP_SIZE.",
-               format_bytes(wanted.bytes).c_str(), wanted.count));
+    throw startup_error(format(
+        "%s of shared memory for each of %u ranks cannot be addressed. Lower UPCXX_SHARED_HEAP_SIZE or ATOLL_TRANSIT_MEMORY.",
+        format_bytes(wanted.bytes).c_str(), wanted.count));
   }
   int created = -1;
   if (wanted.me == 0) {

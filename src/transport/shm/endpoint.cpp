@@ -317,7 +317,8 @@ bool endpoint::send_by_rendezvous(parked_message& item, bool& kept) {
 
 bool endpoint::send_fragments(parked_message& item) {
   lane_state& on = of(item.way);
-  std::size_t const largest = fragments_bytes_ / pieces_at_once - block_flag_bytes;
+  constexpr std::size_t longest = std::size_t{1} << 30;  // descriptors have 32 bits for it
+  std::size_t const largest = std::min(fragments_bytes_ / pieces_at_once - block_flag_bytes, longest);
   while (item.sent < item.bytes) {
     std::size_t const piece = std::min<std::size_t>(item.bytes - item.sent, largest);
     std::uint64_t const buffer = on.fragments->take(piece, 64, item.target);
