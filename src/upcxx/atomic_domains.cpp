@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -207,12 +208,14 @@ void close_atomic_domain(atomic_domain_state& domain, bool (*progress)()) {
     check_failed(
         "atomic_domain::destroy: the domain's team was destroyed before it; destroy the domain first");
   }
-  domain = {};
+  // Calls that come meanwhile may use it still.
   if (progress != nullptr) engine::wait_barrier(*team, progress);
+  domain = {};
 }
 
 void abandon_atomic_domain() noexcept {
-  if (!initialized()) return;
+  // While an exception goes by, that is what is to be heard of.
+  if (!initialized() || std::uncaught_exceptions() != 0) return;
   check_failed(
       "atomic_domain: an active domain goes out of scope or is assigned to; call its destroy() first, "
       "on all members of its team, before finalize");

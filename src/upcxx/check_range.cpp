@@ -49,7 +49,8 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
   }
   // What other ranks have allocated is known to them only.
   memory::shared_heap const& heap = memory::host_heap();
-  if (rank == hosts.own_rank() && bytes != 0 && heap.ready() && !heap.covers(range.address, bytes)) {
+  if (rank == hosts.own_rank() && bytes != 0 && range.in_one_allocation && heap.ready() &&
+      !heap.covers(range.address, bytes)) {
     check_failed(
         "%s: the %s, %s, is not within one live allocation of this rank's shared heap: it was freed, or the "
         "count (elements, not bytes) is larger than what was allocated",
@@ -58,6 +59,7 @@ void check_in_heap(remote_range const& range, std::uint32_t rank, char const* ca
 }
 
 void check_in_device(remote_range const& range, char const* call, char const* role) {
+  if (!range.in_one_allocation) return;  // its ends are looked at by themselves
   if (is_live_device_range(range.owner, range.address, bytes_of(range))) return;
   check_failed(
       "%s: the %s, %s, is not within one live allocation of this rank's device memory: it was freed, its "

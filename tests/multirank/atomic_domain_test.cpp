@@ -84,6 +84,26 @@ TEST_F(atomic_domain_test, construction_and_destruction_serve_calls) {
   domain.destroy();
 }
 
+TEST_F(atomic_domain_test, calls_may_use_a_domain_whose_end_waits) {
+  static atomic_domain<int>* used;
+  static upcxx::global_ptr<int> cell;
+  atomic_domain<int> domain({atomic_op::fetch_add});
+  cell = upcxx::new_<int>(7);
+  used = &domain;
+  upcxx::barrier();
+  if (me == 0) {
+    for (int r = 1; r < n; ++r) {
+      int const found =
+          upcxx::rpc(r, [] { return used->fetch_add(cell, 1, std::memory_order_relaxed); }).wait();
+      EXPECT_EQ(found, 7);
+    }
+  }
+  domain.destroy();
+  EXPECT_FALSE(domain.is_active());
+  EXPECT_EQ(*cell.local(), me == 0 ? 7 : 8);
+  upcxx::delete_(cell);
+}
+
 TEST_F(atomic_domain_test, destroy_synchronises) {
   multirank::shared_array<int> cells(1);
   for (auto const level : {upcxx::entry_barrier::user, upcxx::entry_barrier::internal}) {

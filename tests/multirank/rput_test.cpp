@@ -184,6 +184,21 @@ TEST_F(rput_test, thousands_in_flight_to_all_ranks_complete_through_one_promise)
   EXPECT_EQ(wrong, 0);
 }
 
+/// As in a function that forwards what it has been given, in a loop; to any rank, on this host or another.
+TEST_F(rput_test, an_rvalue_of_promises_serves_many_operations) {
+  multirank::shared_array<int> slots(static_cast<std::size_t>(n));
+  upcxx::promise<> all;
+  auto wanted = upcxx::operation_cx::as_promise(all);
+  for (int r = 0; r < n; ++r) {
+    upcxx::rput(me, slots.at(r) + me, std::move(wanted));
+    upcxx::rput(&me, slots.at(r) + me, 1, std::move(wanted));
+  }
+  all.finalize().wait();
+  upcxx::barrier();
+  for (int r = 0; r < n; ++r) EXPECT_EQ(slots.local()[r], r);
+  upcxx::barrier();
+}
+
 TEST_F(rput_test, a_chain_of_then_puts_one_after_another) {
   multirank::shared_array<int> cells(1);
   *cells.local() = -1;

@@ -74,6 +74,28 @@ TEST_F(vis_strided_test, boxes_are_fetched_with_strides_of_any_sign_and_order) {
   upcxx::barrier();
 }
 
+/// A structure of arrays in one call.
+TEST_F(vis_strided_test, a_box_may_span_allocations) {
+  constexpr std::ptrdiff_t length = 10;
+  auto const a = upcxx::new_array<int>(length);
+  auto const between = upcxx::new_array<int>(100);
+  auto const b = upcxx::new_array<int>(length);
+  for (int i = 0; i < length; ++i) {
+    a.local()[i] = i;
+    b.local()[i] = 100 + i;
+  }
+  upcxx::delete_array(between);
+  std::ptrdiff_t const apart = 4 * (b - a);
+  std::vector<int> both(2 * length);
+  upcxx::rget_strided<2>(a, {{apart, 4}}, both.data(), {{4 * length, 4}}, {{2, length}}).wait();
+  for (int i = 0; i < length; ++i) {
+    EXPECT_EQ(both[static_cast<std::size_t>(i)], i);
+    EXPECT_EQ(both[static_cast<std::size_t>(length + i)], 100 + i);
+  }
+  upcxx::delete_array(a);
+  upcxx::delete_array(b);
+}
+
 TEST_F(vis_strided_test, a_source_stride_of_zero_repeats) {
   cubes c;
   upcxx::rput_strided<2>(c.mine.data() + 7, {{0, 0}}, c.landing.at(right), {{4, row}}, {{side, 2}}).wait();

@@ -19,6 +19,7 @@ struct remote_range {
   std::size_t count;
   std::size_t element_bytes;
   std::size_t alignment;
+  bool in_one_allocation = true;  ///< else with gaps, which may be anybody's
 };
 
 /// Ends the job, saying what is wrong, unless the range can exist: not null, of a rank of this job, aligned,

@@ -41,6 +41,10 @@ struct promise_item {
   static constexpr timing when = When;
   promise<T...> target;
 };
+template <class Item>
+inline constexpr bool is_promise_item = false;
+template <class Event, timing When, class... T>
+inline constexpr bool is_promise_item<promise_item<Event, When, T...>> = true;
 
 /// Replaces a value by another, also where the type can be copied or moved but not assigned
 /// (closures, references).

@@ -99,12 +99,20 @@ ATOLL_INLINE future<V...> take_in(pending_future<V...> result) {
   return detail::future_adopt<V...>(result.raw);
 }
 
-/// The completion object as the remote branch takes it: a copy of its own where there can be one, for the same reason.
+template <class Object>
+inline constexpr bool has_promises_only = false;
+template <class... Items>
+inline constexpr bool has_promises_only<completions<Items...>> = (is_promise_item<Items> && ...);
+
+/// The completion object as the remote branch takes it: a copy of its own where there can be one, for the same reason. One of promises alone
+/// may be given again although it is an rvalue, as on the local branch, which only reads them.
 template <class Cx>
 ATOLL_INLINE decltype(auto) handed_over(std::remove_reference_t<Cx>& completions) {
   using object = std::remove_cvref_t<Cx>;
   if constexpr (std::is_lvalue_reference_v<Cx> && !std::is_copy_constructible_v<object>) {
     return (completions);
+  } else if constexpr (has_promises_only<object>) {
+    return object(std::as_const(completions));
   } else {
     return object(static_cast<Cx&&>(completions));
   }

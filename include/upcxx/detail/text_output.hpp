@@ -2,6 +2,7 @@
 
 /// A text that is put together by <<, for headers that must not include <ostream>.
 
+#include <cstddef>
 #include <iosfwd>
 #include <string_view>
 #include <type_traits>
@@ -39,6 +40,7 @@ class ATOLL_EXPORT text_output {
   text_output& operator<<(double value);
   text_output& operator<<(long double value);
   text_output& operator<<(void const* value);
+  text_output& operator<<(std::nullptr_t) { return *this << static_cast<void const*>(nullptr); }
   text_output& operator<<(std::ostream& (*manipulator)(std::ostream&));
   text_output& operator<<(std::ios_base& (*manipulator)(std::ios_base&));
   template <typename T>

@@ -106,7 +106,9 @@ TEST_F(stream_neighbors_test, no_room_in_the_middle_of_a_call_leaves_it_unmade) 
   }
   auto const reached = atl::when(s);
   multirank::poll(100);
-  if (waits) EXPECT_FALSE(reached.is_ready());
+  if (waits) {
+    EXPECT_FALSE(reached.is_ready());
+  }
   upcxx::barrier();
   if (me == 0) around.signal(s);
   reached.wait();

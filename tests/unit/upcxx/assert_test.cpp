@@ -76,6 +76,7 @@ TEST(upcxx_assert, follows_the_code_mode) {
   EXPECT_EQ(evaluated, 0);
 #else
   EXPECT_DEATH(UPCXX_ASSERT(evaluated == 5, "checked " << evaluated), "checked 0");
+  EXPECT_DEATH(UPCXX_ASSERT(evaluated == 5, "it is " << nullptr), "it is 0");
 #endif
 }
 
