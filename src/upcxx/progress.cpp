@@ -218,7 +218,7 @@ namespace {
 
 }  // namespace
 
-// Only tail calls: nothing to do takes no stack frame. Aligned, so that it lies in as few lines of the cache as can be.
+// Mostly tail calls: nothing to do takes no stack frame, but where a network is asked. Aligned, so that it lies in as few lines of the cache as can be.
 [[gnu::aligned(64)]] void progress_or_yield() {
   thread_state* const t = current_thread;
   if (t == nullptr || t->in_user_progress || has_tasks(*t)) [[unlikely]]

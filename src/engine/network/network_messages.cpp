@@ -11,6 +11,7 @@
 
 #include <atoll/base/check.hpp>
 
+#include "base/error.hpp"
 #include "engine/network/decision_clock.hpp"
 #include "engine/network/frames.hpp"
 #include "transport/message_pool.hpp"
@@ -301,8 +302,12 @@ void network_messages::send_counted(std::int32_t target, std::uint64_t token,
   std::size_t const bytes = header_bytes + payload.size();
   outgoing out;
   out.target = target;
-  // Pooled, so there is memory.
-  static_cast<void>(begin(out, bytes, transport::buffer_alignment, spill::unlimited));
+  if (begin(out, bytes, transport::buffer_alignment, spill::unlimited) != status::ok) {
+    fatal(
+        "messages",
+        "the system has no memory left for a %zu-byte message to rank %d. Give the ranks more memory, or send less at a time.",
+        bytes, target);
+  }
   std::memcpy(out.begin + header_bytes, payload.data(), payload.size());
   set_kept_back(*record_of(out, bytes), &kept_back);
   ++kept_back;

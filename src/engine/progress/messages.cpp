@@ -491,7 +491,24 @@ bool take_in_over_limit() {
   return true;
 }
 
-bool poll_in_wait() { return poll() || (lacks_memory(progress_engine::here()) && take_in_over_limit()); }
+bool poll_in_wait() {
+  thread_local std::uint64_t since_ns = 0;  // nothing has moved, and there is no memory
+  progress_engine const& engine = progress_engine::here();
+  if (poll()) {
+    since_ns = 0;
+    return true;
+  }
+  if (!lacks_memory(engine)) {
+    since_ns = 0;
+    return false;
+  }
+  // Others may be slow to come for another reason; and calls of other threads may free memory.
+  std::uint64_t const now = decision_clock::now_ns();
+  if (since_ns == 0) since_ns = now;
+  bool const others_make_room = engine.threaded && !runs_calls();
+  return now - since_ns >= (others_make_room ? patience_with_threads_ns : patience_ns) &&
+         take_in_over_limit();
+}
 
 std::uint64_t sent_here() noexcept { return progress_engine::here().shm.sent_here(); }
 

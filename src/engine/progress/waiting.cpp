@@ -58,7 +58,8 @@ bool nobody_rings(progress_engine const& engine) noexcept {
   if (engine.shm.busy() != 0 && engine.open.any()) return true;
   if (engine.network == nullptr) return false;
   try_guard const held;
-  return !held || !engine.network->may_sleep();
+  // What waits for memory is taken in when patience has ended.
+  return !held || engine.network->lacks_memory() || !engine.network->may_sleep();
 }
 
 }  // namespace

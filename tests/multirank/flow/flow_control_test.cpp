@@ -83,7 +83,7 @@ class flow_control_test : public multirank::fixture {
 
 /// Which it does not serve: a peer comes to what is waited for only when it could send all before.
 TEST_F(flow_control_test, who_waits_at_internal_level_takes_in_what_peers_send_before) {
-  constexpr long calls = 600;
+  constexpr long calls = 200;
   constexpr std::size_t bytes = 32 << 10;
   upcxx::team all = upcxx::world().split(0, me);
   if (me != 0) {
