@@ -56,7 +56,12 @@ bool network_messages::connect(network_peer& p) {
     return true;
   }
   if (p.link != link_state::none) return false;
-  if (p.refusals != 0 && decision_clock::now_ns() < p.try_again_ns) return false;
+  if (p.refusals != 0) {
+    std::uint64_t const now = decision_clock::now_ns();
+    if (now < p.try_again_ns) return false;
+    // Nobody has tried for long: that time is no failure.
+    if (now - p.try_again_ns > 4 * longest_pause_ns) p.refusals = 0;
+  }
   std::string const address = shape_.card_of(p.rank).address;
   if (p.refusals == 0) p.connecting_since_ns = decision_clock::now_ns();
   switch (network_->connect(p.rank, std::as_bytes(std::span(address)))) {

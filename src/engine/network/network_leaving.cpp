@@ -224,8 +224,9 @@ bool network_messages::settle_credit(network_peer& p) {
 bool network_messages::is_settled(network_peer const& p) noexcept {
   bool const nothing_sent = p.waiting[0].private_bytes == 0 && p.waiting[1].private_bytes == 0;
   bool const passes = p.counterpart_of != 0 || p.passing != 0 || p.passed != 0;
-  return p.link == link_state::none && !p.wanted && nothing_sent && !p.bundling && p.in_use == 0 &&
-         p.owed == 0 && p.unfetched == 0 && !passes;
+  // Who was refused is tried again, from other places, too, and not for ever.
+  return p.link == link_state::none && p.refusals == 0 && !p.wanted && nothing_sent && !p.bundling &&
+         p.in_use == 0 && p.owed == 0 && p.unfetched == 0 && !passes;
 }
 
 /// Peers whose connection has been closed take no memory: there may be as many as the job has ranks.
@@ -263,8 +264,6 @@ bool network_messages::flush() {
     bool const settled = settle_credit(p);
     if (settled && !p.wanted && p.pieces.empty() && p.waiting[0].empty() && p.waiting[1].empty()) {
       p.listed = false;
-      if (p.link == link_state::none)
-        p.refusals = 0;  // nobody tries any more: the time until somebody does is no failure
       active_[i] = active_.back();
       active_.pop_back();
       if (is_settled(p)) forget(p);

@@ -91,6 +91,7 @@ started ofi_network::connect(std::int32_t rank, std::span<std::byte const> peer_
     return started::under_way;
   }
   own_endpoint(p, made);
+  if (p.lost) return started::under_way;
   introduction const own{introduction_mark, me_, p.number, 0, job_};
   p.called = called_in_words(to);
   if (int const e = fi_connect(made, to.data(), &own, sizeof own); e != 0) lose(p, words_of(e) + p.called);
@@ -204,7 +205,12 @@ void ofi_network::accept(peer& p) {
     stands(p, nullptr);
     return;
   }
-  fid_ep* const made = context_->make_endpoint(*request, &p, error_);
+  // Who calls hears of a refusal, and tries again; a connection that stands and is lost would end its job.
+  block* const first = context_->shared_receives() == nullptr ? receives_.take() : nullptr;
+  if (first != nullptr) receives_.give(first);
+  bool const can_receive = first != nullptr || context_->shared_receives() != nullptr;
+  if (!can_receive) error_ = "there is no memory for messages";
+  fid_ep* const made = can_receive ? context_->make_endpoint(*request, &p, error_) : nullptr;
   if (made == nullptr) {
     context_->reject(*request);
     lose(p, error_);
