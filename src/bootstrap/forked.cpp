@@ -83,10 +83,11 @@ void hand_on(int signal) {
   signal_all(*handed_to, signal);
   errno = error;
 }
-/// Those without a handler end the original, and the ranks with it. Terminals send theirs to all by themselves.
+/// Those without a handler end the original, and the ranks with it. Terminals send theirs (SIGINT, SIGHUP) to all by themselves; from who sends
+/// others to a whole group they come twice.
 void hand_on_signals(std::vector<child> const& children) {
   handed_to = &children;
-  for (int const signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) {
+  for (int const signal : {SIGTERM, SIGUSR1, SIGUSR2}) {
     struct sigaction of_program {};
     ::sigaction(signal, nullptr, &of_program);
     if (of_program.sa_handler == SIG_DFL || of_program.sa_handler == SIG_IGN) continue;

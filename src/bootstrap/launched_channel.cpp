@@ -193,7 +193,7 @@ keeping::place* launched_channel::find_keeper() {
     for (std::int32_t i = 0; !problem.empty() && places != nullptr && i < where_.local_size; ++i)
       places[i].met.store(keeping::meeting::nobody, std::memory_order_release);
     // What is so on all hosts one of them says.
-    if (!problem.empty() && (where_.rank == 0 || find("kept", 0) == "yes"))
+    if (!problem.empty() && (where_.rank == 0 || (!keeping::is_installed() && find("kept", 0) == "yes")))
       warn(
           "bootstrap",
           "no keeper can be started: %s. The loss of a host may go unnoticed (ATOLL_HOST_TIMEOUT=0 says that it may)",
@@ -206,9 +206,12 @@ keeping::place* launched_channel::find_keeper() {
 
 /// The keeper of this host hears of all that happens to ranks and hosts, and has ended its ranks by then.
 void launched_channel::await_explanation() noexcept {
-  if (kept_place_ == nullptr || kept_place_->met.load(std::memory_order_acquire) == keeping::meeting::nobody)
-    return;
-  std::this_thread::sleep_for(std::chrono::milliseconds(settings::host_timeout_ms()));
+  constexpr std::int64_t look_every_ms = 100;
+  for (std::int64_t left = settings::host_timeout_ms(); left > 0 && kept_place_ != nullptr;
+       left -= look_every_ms) {
+    if (kept_place_->met.load(std::memory_order_acquire) == keeping::meeting::nobody) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(left, look_every_ms)));
+  }
 }
 
 void launched_channel::take_place(keeping::place* mine) {

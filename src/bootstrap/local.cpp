@@ -70,10 +70,11 @@ class owner_word {
   }
 
   [[nodiscard]] int number() const { return static_cast<int>(value & mask(number_bits)); }
-  [[nodiscard]] bool is_alive() const {
+  /// `state`: what it has said last of itself.
+  [[nodiscard]] bool is_alive(rank_state state) const {
     if (value == 0) return false;
-    // Of another namespace nothing can be seen: it lives, in all likelihood, as the launcher does.
-    if ((value >> number_bits & mask(place_bits)) != own_place()) return true;
+    // Of another namespace nothing can be seen: it lives, in all likelihood, as the launcher does, unless it has finished.
+    if ((value >> number_bits & mask(place_bits)) != own_place()) return state != rank_state::finalized;
     if (::kill(number(), 0) != 0 && errno != EPERM) return false;
     // Its number may be another one's by now; who may not be looked at is taken for it.
     return !os::find_process(number()) || of(number()).value == value;
@@ -262,7 +263,8 @@ std::unique_ptr<channel> make_local(std::string& reason) {
   owner_word holder{slot.owner.load(std::memory_order_acquire)};
   owner_word const self = owner_word::of(::getpid());
   do {
-    if (holder.value != self.value && holder.is_alive()) {
+    if (holder.value != self.value &&
+        holder.is_alive(slot.diagnostics.state.load(std::memory_order_acquire))) {
       reason = format("rank %d of the job is process %d already; this is a program started by it", job.rank,
                       holder.number());
       return nullptr;
