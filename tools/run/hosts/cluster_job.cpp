@@ -71,12 +71,20 @@ class watch {
       end_at_ = clock::now() + std::chrono::duration_cast<clock::duration>(*options_.timeout);
     while (!over()) step();
     // Agents (ssh) that lead to a lost host would wait for it for ever; and a launcher that was told to end may have left behind what it started, as
-    // a script does that stands for it.
-    if (host_is_lost_ || ended_by_us_) end_children(own_children);
+    // a script does that stands for it. What has gone into a session of its own has done so to stay: the keeper, for its last news, or a
+    // connection of ssh that others use, too.
+    if (ended_by_us_) end_children(spared_of(own_children));
     return status_;
   }
 
  private:
+  static std::vector<int> spared_of(std::vector<int> own_children) {
+    for (int const pid : children_of_self()) {
+      if (::getsid(pid) != ::getsid(0)) own_children.push_back(pid);
+    }
+    return own_children;
+  }
+
   struct stream {
     stream(watch& job, sink& to)
         : out(to),
@@ -320,7 +328,7 @@ class watch {
       ::fcntl(each->end.get(), F_SETFL, O_NONBLOCK);
       // It may write on and on.
       auto const until = clock::now() + leftovers_take;
-      while (each->end && clock::now() < until && !each->out.full()) {
+      while (each->end && clock::now() < until) {
         pollfd one{each->end.get(), POLLIN, 0};
         if (::poll(&one, 1, 100) <= 0) break;
         read(*each);
