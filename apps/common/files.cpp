@@ -13,9 +13,9 @@ namespace fs = std::filesystem;
 bool are_one(std::string const& a, std::string const& b) {
   std::error_code error;
   if (fs::exists(a, error) && !fs::is_regular_file(a, error)) return false;
-  fs::path const first = fs::weakly_canonical(a, error);
+  fs::path const first = fs::weakly_canonical(fs::absolute(a, error), error);
   if (error) return a == b;
-  fs::path const second = fs::weakly_canonical(b, error);
+  fs::path const second = fs::weakly_canonical(fs::absolute(b, error), error);
   if (error) return a == b;
   return first == second || fs::equivalent(first, second, error);
 }

@@ -233,8 +233,8 @@ struct reduce_many {
 
 /// Reductions over the ranks of a team, of arrays in an allocator's segments, for all or for one. All ranks make the same calls
 /// in the same order, each with whichever stream of the allocator's device, one after the other. The job ends,
-/// with a message, if operations, numbers or types of elements differ (operations of the program's own, and types that are no
-/// numbers, are not told apart), when a rank makes user-level progress next; or in
+/// with a message, if operations, numbers or types of elements differ (operations of the program's own are not told apart from
+/// each other, nor are types that are no numbers), when a rank makes user-level progress next; or in
 /// destroy(), if one rank has made more calls. Of what is captured into graphs each new call is compared: a call
 /// is captured on all ranks or on none, new ones in the same order.
 template <class Device, class Compiler = device::this_compiler>

@@ -31,7 +31,8 @@ void check_strided(char const* call, char const* role, std::uint64_t owner, std:
   }
   auto const length = static_cast<std::size_t>(highest) - static_cast<std::size_t>(lowest);
   auto const at = [&](std::int64_t distance) { return address + static_cast<std::uint64_t>(distance); };
-  check_range({owner, at(lowest), overflow ? ~std::size_t{0} : length, 1, 1, false}, call, role);
+  check_range({owner, at(lowest), overflow ? ~std::size_t{0} : length, 1, 1, overflow}, call, role);
+  if (overflow) return;  // it has ended, but where another host's owner will refuse
   // The arrays of a structure of arrays may be allocations of their own.
   for (std::int64_t const end : {lowest, highest - element})
     check_range({owner, at(end), 1, element_bytes, 1}, call, role);

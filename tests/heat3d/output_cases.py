@@ -1,5 +1,6 @@
 """What is written and said: files of results, progress, and words about mistakes."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -129,13 +130,20 @@ def errors(bench):
     job = subprocess.run([bench.heat3d, *words], capture_output=True, text=True, check=False,
                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     require(job.returncode == -signal.SIGXFSZ, f"{job.returncode} {job.stderr}")
-    kept = lambda: sqlite3.connect(database).execute("SELECT count(*) FROM runs WHERE passed = 1").fetchone()[0]
+    def kept():
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            return connection.execute("SELECT count(*) FROM runs WHERE passed = 1").fetchone()[0]
+
     require(kept() == 1, "the results are lost")
     # One file that cannot be written loses no other, and one name for two is no file that is emptied.
     bench.run([*small, "--times", "/dev/full", "--results", database], 2, status=2)
     require(kept() == 2, "the results are lost with the times")
     bench.run([*small, "--times", database, "--results", database], 2, status=2)
     require(kept() == 2, "one file destroyed the other")
+    # However the name is spelt, and although there is no such file yet.
+    job = subprocess.run([bench.heat3d, *small, "--results", "fresh.db", "--times", "./fresh.db"], stderr=subprocess.PIPE, text=True,
+                         cwd=bench.folder, check=False)
+    require(job.returncode == 2 and "name one file" in job.stderr, f"{job.returncode} {job.stderr}")
     # Standard output on a full disk, without the launcher in between.
     with open("/dev/full", "w", encoding="ascii") as full:
         job = subprocess.run([bench.heat3d, *small], stdout=full, stderr=subprocess.PIPE, text=True, check=False)

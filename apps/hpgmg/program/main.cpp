@@ -3,6 +3,8 @@
 //
 // Exit status: 0 when the results are right, 1 when one is wrong, 2 when the run could not be done.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -69,8 +71,11 @@ void choose_heap_size(options const& o) {
   constexpr double usual = 128 * mib;
   double const needed = most_bytes_per_rank(o.what);
   if (needed <= usual || std::getenv("UPCXX_SEGMENT_MB") != nullptr) return;
-  // Boxes that make no cube are left out, so less may do; what does not fit at all the check of memory tells of, which says more.
-  double const size_of_heap = std::max(usual, std::min(needed, apps::available_bytes()));
+  // Boxes that make no cube are left out, so less may do; what does not fit at all the check of memory tells of, which says more. All ranks
+  // of a host have to come to the same.
+  double const all =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  double const size_of_heap = std::max(usual, std::min(needed, all));
   std::string const size = std::to_string(static_cast<long>(size_of_heap / mib) + 1) + "MB";
   constexpr int keep = 0;
   setenv("UPCXX_SHARED_HEAP_SIZE", size.c_str(), keep);

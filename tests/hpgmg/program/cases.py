@@ -143,6 +143,7 @@ def errors(bench):
         (["4", "1", "--results", "/nonexistent/x.db"], "does the folder exist", None),
         (["4", "1", "--json", "/nonexistent/x"], "does the folder exist", None),
         (["4", "1", *BRIEF, "--quiet", "--json", "/dev/full"], "No space left", None),
+        (["4", "1", "--results", bench.path("one"), "--json", bench.path("./one")], "--results and --json name one file", None),
     ):
         job = bench.run(words, 2, status=2, env=env)
         ours = [line for line in job.stderr.splitlines() if line.startswith("atoll-hpgmg: ")]

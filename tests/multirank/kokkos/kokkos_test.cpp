@@ -2,6 +2,7 @@
 // CUDA's if Kokkos computes there; else simulated ones, whose Views are made and copied, but never touched.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,18 @@ TEST_F(kokkos_test, views_over_shared_memory_are_shared_with_peers) {
   auto moved = std::move(mine);
   EXPECT_FALSE(mine.global_ptr());  // NOLINT
   EXPECT_EQ(moved.view()(1, 1), value(me, 1, 1));
+  upcxx::barrier();
+}
+
+TEST_F(kokkos_test, owners_that_outlive_their_heap_leave_the_next_one_alone) {
+  std::optional<atl::kokkos::shared_view<int*>> some(std::in_place, 1000);
+  upcxx::experimental::destroy_heap();
+  upcxx::experimental::restore_heap();
+  auto const other = upcxx::new_array<int>(1000);  // where the other was
+  auto const used = upcxx::shared_segment_used();
+  some.reset();
+  EXPECT_EQ(upcxx::shared_segment_used(), used);
+  upcxx::delete_array(other);
   upcxx::barrier();
 }
 

@@ -38,7 +38,7 @@ struct host_reductions {
     std::size_t come = 0;
   };
   struct reduction {
-    piece now;               ///< all ranks have the answer to one piece before any gives the next
+    piece now;  ///< taken away before the first answer to it leaves, and who has that gives the next
     combination combine;     ///< rank 0 sets it, and then gives its own piece
     std::int32_t root = -1;  ///< negative: all want the result
   };
