@@ -53,5 +53,6 @@ void am_counted(std::int32_t target, function_token token, void const* data, std
 void release(message* arrived) noexcept { scale::model::here().release(arrived); }
 
 bool poll() { fatal("scale model", "a rank of the model waits"); }
+bool poll_in_wait() { return poll(); }
 
 }  // namespace atl::engine
