@@ -36,6 +36,11 @@ void print(char const* component, std::string const& message) {
 
 std::atomic_flag stopping = ATOMIC_FLAG_INIT;
 
+::pid_t process_with_identity = 0;
+
+/// A process that a rank has forked has its name, and fails for itself: the job goes on.
+bool is_forked_child() noexcept { return process_with_identity != 0 && ::getpid() != process_with_identity; }
+
 }  // namespace
 
 void (*abort_hook)() = nullptr;
@@ -46,6 +51,7 @@ bool (*first_to_fail)() = nullptr;
 void set_identity(std::int32_t rank, std::int32_t size, std::string const& host) {
   identity_text() = format("rank %d of %d (%s)", rank, size,
                            host.empty() ? os::host_name("unknown host").c_str() : host.c_str());
+  process_with_identity = ::getpid();
 }
 
 std::string identity() {
@@ -54,10 +60,11 @@ std::string identity() {
 }
 
 void stop(std::string const& message) noexcept {
-  if (!stopping.test_and_set() && (first_to_fail == nullptr || first_to_fail())) {
+  bool const alone = is_forked_child();
+  if (!stopping.test_and_set() && (alone || first_to_fail == nullptr || first_to_fail())) {
     print(format("%s\n%s", message.c_str(), call_site().c_str()));
     if (freeze_hook != nullptr) freeze_hook();
-    if (release_hook != nullptr) release_hook();
+    if (!alone && release_hook != nullptr) release_hook();
   } else {
     // Who was first ends the job, and with it this process; perhaps only after a debugger has let it go.
     os::await_end();
@@ -71,8 +78,9 @@ void fatal(char const* component, char const* pattern, ...) {
   print(component, format_list(pattern, args));
   va_end(args);
   if (freeze_hook != nullptr) freeze_hook();
-  if (release_hook != nullptr) release_hook();
-  if (abort_hook != nullptr) abort_hook();
+  bool const alone = is_forked_child();
+  if (!alone && release_hook != nullptr) release_hook();
+  if (!alone && abort_hook != nullptr) abort_hook();
   std::abort();
 }
 

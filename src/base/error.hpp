@@ -11,7 +11,7 @@
 
 namespace atl {
 
-/// Who speaks in messages. Set once at init by the engine; before that the process is "pid N".
+/// Who speaks in messages, and which process that is. Set once at init by the engine; before that the process is "pid N".
 void set_identity(std::int32_t rank, std::int32_t size, std::string const& host);
 
 /// "rank 3 of 64 (nid0012)" or "pid 4711 (nid0012)".
@@ -40,6 +40,8 @@ class startup_error : public std::runtime_error {
 
 /// printf's arguments into a std::string.
 std::string format_list(char const* format, va_list args);
+
+// In a process that a rank has forked freeze_hook alone is called.
 
 /// Asked by `stop` before it prints: false if somebody else has reported a failure of this job. Null: true.
 extern bool (*first_to_fail)();

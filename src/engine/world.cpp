@@ -182,15 +182,10 @@ waiting_policy sleep_on_network(host_domain& host, network_messages* messages, s
 
 /// Lets failures of this process end the job, and only the first one speak.
 void report_failures_to_job() {
-  static ::pid_t rank;
-  rank = ::getpid();
-  // A process that it has forked speaks for itself, and leaves the job alone.
   abort_hook = [] {
-    bootstrap::channel* const channel = bootstrap::attached();
-    if (channel != nullptr && ::getpid() == rank) channel->abort(1);
+    if (bootstrap::channel* const channel = bootstrap::attached()) channel->abort(1);
   };
   first_to_fail = [] {
-    if (::getpid() != rank) return true;
     // Asked again it is the first still: by a program that answers SIGABRT with exit(). Relaxed: nothing else is read by who comes second.
     std::uint32_t none = 0;
     auto const mine = static_cast<std::uint32_t>(job.rank_me) + 1;

@@ -47,6 +47,20 @@ class Failures(LauncherTest):
         got = self.run_job("-n", 2, PROGRAM, "child-crashes", 1)
         self.assert_failure(got, 128 + signal.SIGSEGV, r"(?m)^atoll run: rank 1 of 2 .* died of SIGSEGV .* at address 0x20$")
 
+    def test_failing_checks_of_forked_children_are_not_the_ranks(self):
+        got = self.run_job("-n", 2, PROGRAM, "failing-checks")
+        self.assertEqual(got.status, 0, got)
+        self.assertNotIn("atoll run", got.err)
+        for words in ("a child is mistaken", "a child is lost"):
+            self.assertEqual(got.err.count(words), 2, got)
+
+    def test_of_ranks_that_fail_together_one_says_so_whoever_has_started_them(self):
+        alone = subprocess.run([PROGRAM, "failing-checks", "1"], env=self.environment(GASNET_PSHM_NODES="4"), text=True, capture_output=True,
+                               timeout=PATIENCE, check=False)
+        launched = self.run_job("-n", 4, PROGRAM, "failing-checks", 1)
+        for status, err in ((alone.returncode, alone.stderr), (launched.status, launched.err)):
+            self.assertEqual((status, err.count("a child is mistaken"), err.count("a rank is mistaken")), (128 + signal.SIGABRT, 4, 1), err)
+
     def test_kill_9_of_a_rank(self):
         process, pids = self.start_hanging(4)
         os.kill(pids[2], signal.SIGKILL)

@@ -191,6 +191,21 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
+  if (mode ==
+      "failing-checks") {  // of processes that a rank has forked, one after the other; then of all ranks, if asked to
+    atl::engine::start(false);
+    for (auto* const fail :
+         {+[] { atl::stop("a child is mistaken"); }, +[] { atl::fatal("test", "a child is lost"); }}) {
+      ::pid_t const child = ::fork();
+      if (child == 0) fail();
+      int status = 0;
+      if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) return 10;
+    }
+    attach().exchange("all children have ended");
+    if (number(1) != 0) atl::stop("a rank is mistaken");
+    atl::engine::stop();
+    return 0;
+  }
   if (mode == "mistakes") make_mistake_with_timer();
 
   channel& c = init();

@@ -1,7 +1,5 @@
 #include "engine/copies/kernel_waits.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <ctime>
 
@@ -18,12 +16,9 @@ void end_waits_of(rank_page& page, std::uint64_t why) noexcept {
   std::atomic_ref(page.kernels_end).store(why, std::memory_order_release);
 }
 
-::pid_t of_rank = 0;  ///< whose death releases kernels
-
 /// Of all ranks of the host: launchers end the others, perhaps without asking. A process that dies beside kernels of its own may take the
 /// multi-process service along, and with it other processes of the device.
 void end_waits_of_host() noexcept {
-  if (::getpid() != of_rank) return;  // one that the rank has forked: the job goes on
   host_domain const& host = progress_engine::here().host;
   for (std::uint32_t r = 0; r < host.count(); ++r) end_waits_of(host.page(r), kernels_end_with_job);
   constexpr timespec until_they_look{0, 20'000'000};
@@ -44,7 +39,6 @@ void stop_if_job_ends() noexcept {
 }
 
 void release_kernels_at_death(bool some) noexcept {
-  of_rank = ::getpid();
   release_hook = some ? &end_waits_of_host : nullptr;
   if (some) bootstrap::install_termination_handler();
 }
