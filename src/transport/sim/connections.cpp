@@ -24,6 +24,7 @@ void sim_network::set_link(peer_record& of, peer_record::link now) {
   };
   if (changes(of.now)) --changing_;
   if (changes(now)) ++changing_;
+  stirred_ = true;
   of.now = now;
 }
 
@@ -88,11 +89,15 @@ void sim_network::close(std::int32_t rank) {
   if (with.now == peer_record::link::connected) set_link(with, peer_record::link::closing);
 }
 
-void sim_network::break_connection(std::int32_t rank) { breaks_.push_back({rank, true}); }
+void sim_network::break_connection(std::int32_t rank) {
+  breaks_.push_back({rank, true});
+  stirred_ = true;
+}
 
 void sim_network::give_up(std::int32_t rank) {
   if (rank < 0 || rank >= ranks_ || peers_[static_cast<std::size_t>(rank)] == nullptr) return;
   breaks_.push_back({rank, false});
+  stirred_ = true;
 }
 
 void sim_network::break_off(peer_record& with, bool tell_peer) {

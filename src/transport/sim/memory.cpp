@@ -210,6 +210,7 @@ bool sim_network::start_flush(peer_record& to, operation* events, std::uint32_t 
   after.operation = index;
   ++to.jobs;
   jobs_.push_back(std::move(after));
+  stirred_ = true;
   return false;
 }
 
@@ -357,6 +358,7 @@ bool sim_network::refuses_memory(peer_record& with, operation* events) {
   std::uint32_t const index = open(with.way.rank, events, 0);
   operations_[index].how = outcome::refused;
   late_events_.push_back({index, operations_[index].serial, some_polls(), false});
+  stirred_ = true;
   return true;
 }
 

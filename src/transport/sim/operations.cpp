@@ -76,6 +76,7 @@ void sim_network::left_less(std::uint32_t index, std::uint64_t by, outcome how) 
   }
   if (choices_.chance(how_.completions)) {
     late_events_.push_back({index, record.serial, some_polls(), false});
+    stirred_ = true;
   } else {
     deliver(index, false);
   }
@@ -86,6 +87,7 @@ void sim_network::source_free(std::uint32_t index) {
   if (!record.source_due || !record.finished_due) return;  // the only event says how all of it went
   if (choices_.chance(how_.completions)) {
     late_events_.push_back({index, record.serial, some_polls(), true});
+    stirred_ = true;
   } else {
     deliver(index, true);
   }
@@ -143,6 +145,7 @@ started sim_network::start_job(job&& what, peer_record& to, operation* events) {
   if (!done) {
     ++to.jobs;
     jobs_.push_back(std::move(what));
+    stirred_ = true;
     return started::under_way;
   }
   if (what.operation == no_operation) return started::complete;

@@ -44,6 +44,7 @@ unsigned sim_network::poll(receiver& target) {
     moved |= visit_atomics();
     moved |= visit_peers();
   }
+  if (stirred_) stirred_ = anything_waits();
   wire_.hold_back(!how_.passive);
   receiver_ = nullptr;
   return calls_ + (moved ? 1 : 0);
@@ -134,6 +135,7 @@ void sim_network::hold(packet const& p, std::uint64_t due, unsigned polls) {
   h->body = h->kept.get();
   ++held_in_[p.where];
   held_.push_back(std::move(h));
+  stirred_ = true;
 }
 
 bool sim_network::visit_held() {

@@ -47,8 +47,7 @@ sim_network::sim_network(config const& how)
 
   rank_page* const page = wire_.map().page_of(how.base, me_);
   for (unsigned which = 0; which < queues; ++which) {
-    rings_[which] = std::make_unique<shm::ring_consumer>(
-        &page->rings[which], wire_.map().ring(how.base, me_, which), wire_.map().cells());
+    rings_[which].emplace(&page->rings[which], wire_.map().ring(how.base, me_, which), wire_.map().cells());
   }
   page->bell.event.store(static_cast<std::uint32_t>(event_ + 1), std::memory_order_relaxed);
   wire_.hold_back(!how_.passive);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -140,9 +141,11 @@ class sim_network final : public network {
   bool advance_jobs();
   bool visit_late_events();
   bool visit_peers();
-  bool busy() const {
-    return !held_.empty() || !jobs_.empty() || !late_events_.empty() || !atomics_.empty() ||
-           wire_.parked() != 0 || changing_ != 0 || !breaks_.empty();
+  /// Does anything wait for polls of this side? As the last poll has left it, or whoever has begun something since.
+  bool busy() const { return stirred_ || wire_.parked() != 0; }
+  bool anything_waits() const {
+    return !held_.empty() || !jobs_.empty() || !late_events_.empty() || !atomics_.empty() || changing_ != 0 ||
+           !breaks_.empty();
   }
 
   // Connections (connections.cpp).
@@ -264,7 +267,8 @@ class sim_network final : public network {
 
   std::vector<std::unique_ptr<peer_record>> peers_;
   std::vector<std::int32_t> used_peers_;
-  std::array<std::unique_ptr<shm::ring_consumer>, queues> rings_;
+  std::array<std::optional<shm::ring_consumer>, queues> rings_;  ///< once constructed always there
+  bool stirred_ = false;                                         ///< see busy()
   bool checked_;  ///< packets may have to wait, for time, chance or order
 
   receiver* receiver_ = nullptr;  ///< during a poll

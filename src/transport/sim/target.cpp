@@ -128,6 +128,7 @@ void sim_network::serve(peer_record& to, std::uint32_t theirs, std::byte* from, 
   data.place = place;
   ++to.jobs;
   jobs_.push_back(std::move(data));  // this poll goes on with it
+  stirred_ = true;
 }
 
 /// False: it has to wait, for another one that is at the same word.
@@ -151,6 +152,7 @@ bool sim_network::take_atomic(peer_record& from, packet const& p) {
     std::uint64_t const seen = read_word(at, bytes);
     atomics_.push_back({p.source, operation, high(p.token), word(p.body, 0), at, bytes, seen,
                         value_after(op, type, seen, first, second), some_polls()});
+    stirred_ = true;
     return true;
   }
   finish_atomic(from, operation, done, done ? apply_atomic(at, op, type, first, second) : 0);
