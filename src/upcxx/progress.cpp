@@ -128,9 +128,6 @@ bool may_poll(thread_state const& t) {
   return !may_poll(t) || engine::quiet();
 }
 
-/// Only tasks wait: one need not go through what looking for messages takes.
-bool only_tasks_wait(thread_state const& t) { return has_tasks(t) && engine_rests(t); }
-
 [[gnu::noinline]] bool run_all_tasks(thread_state& t) {
   bool ran = false;
   // Tasks may end, begin or move scopes; personas below have their turn in the next call then.
@@ -152,6 +149,7 @@ bool only_tasks_wait(thread_state const& t) { return has_tasks(t) && engine_rest
   } const context(t);
   bool moved = false;
   if (!only_tasks && may_poll(t)) {
+    bool goes_on = true;
     for (int i = 0; i < messages_per_call; ++i) {
       // Requests are for the master persona. Who does not hold it only passes them on, and does not know how
       // soon they will run: they then count against the limit of private memory.
@@ -159,10 +157,14 @@ bool only_tasks_wait(thread_state const& t) { return has_tasks(t) && engine_rest
       if (m == nullptr) break;
       bool const reply = m->kind == message_kind::reply && !m->more;
       run_or_hold(t, m);
-      // Somebody waits for a reply; looking for the next message first would cost a line transfer.
-      if (reply) break;
+      // Somebody waits for a reply; looking for the next message first would cost a line transfer. What else is to be done is left to the
+      // next call, which mostly looks in vain; where replies come in a row, to every sixteenth.
+      if (reply) {
+        goes_on = (++t.replies & 15U) == 0;
+        break;
+      }
     }
-    moved |= engine::advance();
+    if (goes_on) moved |= engine::advance();
   }
   if (has_tasks(t)) moved |= run_all_tasks(t);
   // Outside callbacks the persona on top is current, also where a callback has changed which that is. Looks in vain have run none.
@@ -185,7 +187,9 @@ bool wait_internally() { return may_poll(this_thread()) && engine::poll_in_wait(
 static inline bool advance_thread(thread_state& t) {
   if (t.in_user_progress) return progress_internal();
   if (has_tasks(t)) return work(t, engine_rests(t));
-  return !engine_rests(t) && work(t, false);
+  if (engine_rests(t)) return false;
+  // Asking a network may have ended what somebody waits for. That first: the next call goes through the rest.
+  return work(t, has_tasks(t));
 }
 
 bool progress_user() { return advance_thread(this_thread()); }
@@ -208,7 +212,7 @@ namespace {
 
 [[gnu::noinline]] void progress_in_full() {
   thread_state& t = this_thread();
-  if (t.in_user_progress ? progress_internal() : work(t, only_tasks_wait(t))) {
+  if (t.in_user_progress ? progress_internal() : work(t, has_tasks(t) && engine_rests(t))) {
     t.fruitless = 0;
     if (engine::crowded() && engine::turn_is_long()) engine::yield();
   } else if (++t.fruitless >= engine::polls_before_yielding) {

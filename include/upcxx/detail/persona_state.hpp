@@ -55,6 +55,7 @@ struct thread_state {
   persona_state* current = nullptr;  ///< whose work runs, or top of the stack
   bool in_user_progress = false;
   bool holds_master = false;
+  std::uint8_t replies = 0;     ///< have ended so many calls of progress()
   std::uint32_t fruitless = 0;  ///< calls of progress() in a row that moved nothing
   persona_state default_persona;
   scope_state bottom;
