@@ -1,5 +1,6 @@
 #include "bootstrap/launched_channel.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,6 +30,21 @@
 
 namespace atl::bootstrap {
 namespace {
+
+/// A pipe that nothing is written to, of this process: its keeper sees by its end that this process is going before a launcher can see
+/// it by that of the output. For good, since a rank may come to another period; above the numbers that the program expects.
+int lifeline() noexcept {
+  constexpr int first_number = 16;
+  static int const reading = [] {
+    int low[2];
+    if (::pipe2(low, O_CLOEXEC) != 0) return -1;
+    int const kept = ::fcntl(low[0], F_DUPFD_CLOEXEC, first_number);
+    static_cast<void>(::fcntl(low[1], F_DUPFD_CLOEXEC, first_number));
+    for (int const each : low) ::close(each);
+    return kept;
+  }();
+  return reading;
+}
 
 /// Until `atoll run --timeout` ends the job, as it has told in the environment: that time, by the clock of the system, and how long it was
 /// then, both in milliseconds. 0: never. Clocks of hosts may differ.
@@ -221,6 +237,7 @@ void launched_channel::take_place(keeping::place* mine) {
   kept_place_ = mine;
   kept_place_->pid.store(static_cast<std::int32_t>(::getpid()), std::memory_order_relaxed);
   kept_place_->rank.store(where_.rank, std::memory_order_relaxed);
+  kept_place_->lifeline.store(lifeline(), std::memory_order_relaxed);
   kept_place_->pid_namespace.store(os::own_namespace("pid"), std::memory_order_relaxed);
   tell_keeper(keeping::standing::runs);
 }

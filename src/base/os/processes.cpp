@@ -33,6 +33,7 @@ std::vector<int> process_numbers() { return numbers_in("/proc"); }
 int threads_of(int number) { return static_cast<int>(numbers_in(format("/proc/%d/task", number)).size()); }
 
 std::optional<listed_process> find_process(int number) {
+  constexpr unsigned long exiting = 4;  // PF_EXITING
   // "4711 (name) S 4700 ...", and a name may contain anything, even parentheses.
   auto const text = read_small_file(format("/proc/%d/stat", number));
   if (!text) return std::nullopt;
@@ -48,6 +49,7 @@ std::optional<listed_process> find_process(int number) {
   for (int field = 3; words >> word; ++field) {
     if (field == 3) found.ended = word == "Z" || word == "X";
     if (field == 4) found.parent = std::atoi(word.c_str());
+    if (field == 9) found.ending = (std::strtoul(word.c_str(), nullptr, 10) & exiting) != 0;
     if (field == 22) found.started = std::strtoull(word.c_str(), nullptr, 10);
     if (field == 52) found.status = std::atoi(word.c_str());
   }

@@ -16,6 +16,7 @@ struct listed_process {
   std::string name;                ///< at most 15 characters
   unsigned long long started = 0;  ///< by the system's clock; those of one tick ascend by number
   int status = 0;                  ///< if it has ended, as waitpid() tells; 0 where that may not be known
+  bool ending = false;             ///< nothing of the program runs any more
 };
 
 /// The numbers of all that are in sight; empty where they cannot be listed.

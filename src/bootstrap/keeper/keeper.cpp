@@ -1,5 +1,6 @@
 #include "bootstrap/keeper/keeper.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/os/own_namespace.hpp"
 #include "base/os/process_state.hpp"
+#include "base/os/processes.hpp"
 #include "bootstrap/keeper/own_link.hpp"
 
 namespace atl::keeping {
@@ -29,10 +31,18 @@ constexpr std::int64_t beats_missed = 3;    ///< when a neighbour is called anew
 constexpr std::size_t most_callers = 8;
 constexpr int most_refusals = 3;
 
+/// Of an event: a lifeline has ended, no process yet.
+constexpr std::uint32_t of_lifeline = 1U << 31;
+
 /// By its number. A process that nobody has waited for yet has ended, too.
 bool has_ended(::pid_t number) {
   char const state = os::process_state(number);
   return state == 'Z' || state == 'X';
+}
+
+bool is_on_its_way_out(::pid_t number) {
+  auto const found = os::find_process(number);
+  return !found || found->ended || found->ending;
 }
 
 }  // namespace
@@ -131,7 +141,14 @@ void keeper::open_process(ward& who, place const& where) {
     // Once: the process that starts the keeper has the descriptor, too, until it ends, so closing this one may not be enough.
     event.events = EPOLLIN | EPOLLONESHOT;
     event.data.u32 = static_cast<std::uint32_t>(&who - wards_.data());
-    if (who.process && ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, who.process.get(), &event) == 0) return;
+    if (who.process && ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, who.process.get(), &event) == 0) {
+      std::string const lifeline =
+          format("/proc/%d/fd/%d", static_cast<int>(who.number), where.lifeline.load());
+      event.data.u32 |= of_lifeline;
+      who.lifeline.reset(::open(lifeline.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+      if (who.lifeline) ::epoll_ctl(deaths_.get(), EPOLL_CTL_ADD, who.lifeline.get(), &event);
+      return;
+    }
     who.process.reset();
     // Before Linux 5.3, and where they are forbidden.
     if (errno != ESRCH) pidfds_ = false;
@@ -151,10 +168,25 @@ void keeper::ended(ward& who, place const& where) {
   }
   // What comes behind the first one the launcher has done, mostly; a job of many ranks has no use for news of each.
   if (std::exchange(fell_here_, true)) return;
-  fall(orders_.host, who.rank,
+  std::int32_t const first = first_to_go(who).rank;
+  fall(orders_.host, first,
        format("rank %d on host %s has ended without upcxx::finalize(), killed perhaps; the job ends",
-              static_cast<int>(who.rank), orders_.mine.name.data()),
+              static_cast<int>(first), orders_.mine.name.data()),
        nullptr);
+}
+
+/// A process closes its files some time before it has ended. A launcher that sees the end of its output may have ended the others of
+/// the host by then.
+keeper::ward const& keeper::first_to_go(ward const& seen) const {
+  ward const* first = &seen;
+  for (std::size_t i = 0; i < wards_.size(); ++i) {
+    ward const& w = wards_[i];
+    // Programs may close what they do not know.
+    if (w.going != 0 && w.going < first->going &&
+        board_[i].how.load(std::memory_order_acquire) != standing::may_end && is_on_its_way_out(w.number))
+      first = &w;
+  }
+  return *first;
 }
 
 bool keeper::has_survivors() const {
@@ -333,8 +365,14 @@ void keeper::wait_and_work() {
 /// to tell of. Linux keeps what is ready in that order.
 void keeper::take_deaths() {
   epoll_event event{};
-  while (::epoll_wait(deaths_.get(), &event, 1, 0) == 1)
-    ended(wards_[event.data.u32], board_[event.data.u32]);
+  while (::epoll_wait(deaths_.get(), &event, 1, 0) == 1) {
+    std::uint32_t const which = event.data.u32 & ~of_lifeline;
+    if (which == event.data.u32) {
+      ended(wards_[which], board_[which]);
+    } else {
+      wards_[which].going = ++gone_;
+    }
+  }
 }
 
 void keeper::watch_neighbours() {

@@ -53,9 +53,11 @@ class keeper {
 
  private:
   struct ward {
-    os::unique_fd process;  ///< a pidfd; none on systems without
+    os::unique_fd process;   ///< a pidfd; none on systems without
+    os::unique_fd lifeline;  ///< see orders.hpp
     ::pid_t number = -1;
     std::int32_t rank = -1;
+    std::uint32_t going = 0;  ///< its lifeline has ended, as the how manieth
     bool known = false;
     bool ended = false;      ///< or counts as if it had
     bool unwatched = false;  ///< it is in another process namespace, or has no place
@@ -64,6 +66,7 @@ class keeper {
   void open_process(ward& who, place const& where);
   void wait_and_work();
   void take_deaths();
+  ward const& first_to_go(ward const& seen) const;
   void take_calls(int listener);
   void call_next();
   void tell_of_unreached();
@@ -137,6 +140,7 @@ class keeper {
   std::int64_t picture_at_ = 0;            ///< when the last one is to be printed; 0: it has been
 
   bool fell_here_ = false;  ///< a rank of this host
+  std::uint32_t gone_ = 0;  ///< lifelines that have ended
   std::int64_t left_ = 0;   ///< when all ranks of this host had ended
   std::int64_t fell_ = -1;  ///< when a rank fell
   std::string fall_words_;

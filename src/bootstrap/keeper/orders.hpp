@@ -54,7 +54,7 @@ struct orders {
   card previous;  ///< of the previous host, in the ring of all
   card next;
 };
-inline constexpr std::uint32_t orders_version = 4;
+inline constexpr std::uint32_t orders_version = 5;
 
 /// How a rank stands, for its keeper; written by the rank alone.
 enum class standing : std::uint32_t {
@@ -81,7 +81,8 @@ constexpr std::int64_t meeting_ms(std::int64_t patience_ms) noexcept {
 struct alignas(64) place {
   std::atomic<standing> how;
   std::atomic<std::int32_t> pid;
-  std::atomic<std::int32_t> rank;            ///< in the job
+  std::atomic<std::int32_t> rank;      ///< in the job
+  std::atomic<std::int32_t> lifeline;  ///< reading end of a pipe that ends with that process; negative: none
   std::atomic<std::uint64_t> pid_namespace;  ///< what pid means anything in
   std::atomic<std::uint32_t> explained;      ///< by the keeper: a rank of another host says why the job ends
   std::atomic<meeting> met;                  ///< by the keeper

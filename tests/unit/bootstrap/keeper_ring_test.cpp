@@ -17,11 +17,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <new>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/error.hpp"
@@ -131,6 +133,8 @@ class link_between {
   std::vector<atl::os::unique_fd> kept_;  ///< which are silent
 };
 
+int lifeline_to_close = -1;
+
 class KeeperRing : public testing::Test {
  protected:
   struct host {
@@ -171,15 +175,39 @@ class KeeperRing : public testing::Test {
   }
 
   static ::pid_t start_rank(place& where, std::uint32_t rank) {
+    int lifeline[2];
+    EXPECT_EQ(::pipe2(lifeline, O_CLOEXEC), 0);
     ::pid_t const pid = ::fork();
     if (pid == 0) {
+      lifeline_to_close = lifeline[1];
+      ::signal(SIGUSR1, [](int) { ::close(lifeline_to_close); });
       for (;;) ::pause();
     }
+    for (int const each : lifeline) ::close(each);
     where.pid = pid;
+    where.lifeline = lifeline[0];
     where.rank = static_cast<std::int32_t>(rank);
     where.pid_namespace = atl::os::own_namespace("pid");
     where.how = standing::runs;
     return pid;
+  }
+
+  /// Returns when it has.
+  static void close_lifeline(::pid_t rank) {
+    auto const open = [rank] {
+      std::size_t pipes = 0;
+      for (auto const& each :
+           std::filesystem::directory_iterator(atl::format("/proc/%d/fd", static_cast<int>(rank)))) {
+        std::error_code gone;
+        pipes += std::filesystem::read_symlink(each, gone).string().starts_with("pipe:") ? 1 : 0;
+      }
+      return pipes;
+    };
+    std::size_t const before = open();
+    ::kill(rank, SIGUSR1);
+    auto const end = std::chrono::steady_clock::now() + too_long;
+    while (open() == before && std::chrono::steady_clock::now() < end) ::usleep(1000);
+    EXPECT_EQ(open(), before - 1);
   }
 
   void start_keeper(std::uint32_t h) {
@@ -405,6 +433,32 @@ TEST_F(KeeperRing, TheFirstRankOfAHostToEndIsTheOneThatIsToldOf) {
   EXPECT_EQ(
       said(),
       "atoll: host host0: rank 3 on host host1 has ended without upcxx::finalize(), killed perhaps; the job ends\n");
+}
+
+/// The system may be done with what a launcher ends before it is with the one of which that was the end.
+TEST_F(KeeperRing, WhoHasClosedItsFilesFirstIsTheOneThatIsToldOf) {
+  start(3);
+  settle();
+  ::kill(hosts_[1].keeper, SIGSTOP);
+  close_lifeline(hosts_[1].ranks[1]);
+  for (::pid_t const rank : hosts_[1].ranks) {
+    ::kill(rank, SIGKILL);
+    EXPECT_EQ(ended({rank}), std::vector<int>{SIGKILL});
+  }
+  ::kill(hosts_[1].keeper, SIGCONT);
+  EXPECT_EQ(ended(ranks_but({2, 3})), std::vector<int>(4, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_NE(said().find("rank 3 on host host1 has ended"), std::string::npos);
+}
+
+TEST_F(KeeperRing, WhoHasClosedItsFilesAndRunsIsNotToldOf) {
+  start(3);
+  settle();
+  close_lifeline(hosts_[1].ranks[1]);
+  ::kill(hosts_[1].ranks[0], SIGKILL);
+  EXPECT_EQ(ended(ranks_but({2})), std::vector<int>(5, SIGTERM));
+  EXPECT_EQ(ended(keepers_but({})), std::vector<int>(3, 0));
+  EXPECT_NE(said().find("rank 2 on host host1 has ended"), std::string::npos);
 }
 
 /// Where a launcher that hears of the end of that host ends all others before they have spoken.
