@@ -16,6 +16,7 @@
 #include "base/beside_library.hpp"
 #include "base/error.hpp"
 #include "base/os/host_name.hpp"
+#include "base/os/write_all.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/crash.hpp"
 #include "bootstrap/keeper/explained.hpp"
@@ -38,17 +39,6 @@ std::string library_path;
 bool told_by_library = false;
 bool wanted_always = false;  ///< GASNET_BACKTRACE
 constexpr int words_travel_ms = 200;
-
-void write_whole(int to, void const* data, std::size_t bytes) noexcept {
-  auto const* at = static_cast<char const*>(data);
-  while (bytes > 0) {
-    ::ssize_t const written = ::write(to, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    at += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
-}
 
 void pause_ms(int ms) noexcept { ::usleep(static_cast<unsigned>(ms) * 1000); }
 
@@ -90,7 +80,7 @@ bool tell_by_program() noexcept {
   ::close(there[0]);
   ::close(back[1]);
   if (child < 0) return false;
-  write_whole(there[1], &prepared, sizeof prepared);
+  os::write_all(there[1], {reinterpret_cast<char const*>(&prepared), sizeof prepared});
   ::close(there[1]);
   pollfd answer{back[0], POLLIN, 0};
   char byte = 0;
@@ -103,7 +93,7 @@ bool tell_by_program() noexcept {
 
 void tell_by_itself() noexcept {
   crash_report const& report = prepared.report;
-  auto const print = [](char const* text) { write_whole(STDERR_FILENO, text, std::strlen(text)); };
+  auto const print = [](char const* text) { os::write_all(STDERR_FILENO, text); };
   char const* const name = ::sigabbrev_np(report.signal);
   print("atoll: ");
   print(prepared.who.data());
