@@ -180,10 +180,18 @@ std::uint64_t parse_count(std::string_view text, char const* name) {
 }
 
 /// Of what is said at start. "yes" was always accepted by other implementations.
+std::optional<bool> yes_or_no(std::string_view word) {
+  for (char const* yes : {"1", "y", "yes", "true", "on"}) {
+    if (word == yes) return true;
+  }
+  for (char const* no : {"0", "n", "no", "false", "off"}) {
+    if (word == no) return false;
+  }
+  return std::nullopt;
+}
+
 int parse_verbosity(std::string_view text, char const* name) {
-  std::string const word = lower(trim(text));
-  if (word == "y" || word == "yes" || word == "true" || word == "on") return 1;
-  if (word == "n" || word == "no" || word == "false" || word == "off") return 0;
+  if (std::optional<bool> const yes = yes_or_no(lower(trim(text)))) return *yes ? 1 : 0;
   return static_cast<int>(std::min<std::uint64_t>(3, parse_count(text, name)));
 }
 
@@ -370,12 +378,7 @@ size_value parse_size(std::string_view text, char const* name, std::uint64_t bar
 
 bool parse_boolean(std::string_view text, char const* name) {
   std::string const word = lower(trim(text));
-  for (char const* yes : {"1", "y", "yes", "true", "on"}) {
-    if (word == yes) return true;
-  }
-  for (char const* no : {"0", "n", "no", "false", "off"}) {
-    if (word == no) return false;
-  }
+  if (std::optional<bool> const answer = yes_or_no(word)) return *answer;
   throw startup_error(format("%s=%s: neither yes nor no", name, word.c_str()));
 }
 
