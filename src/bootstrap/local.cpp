@@ -63,11 +63,7 @@ bool read_invitation(invitation& into) {
 class owner_word {
  public:
   explicit owner_word(std::uint64_t word) : value(word) {}
-  static owner_word of(int number) {
-    auto const found = os::find_process(number);
-    return owner_word(static_cast<std::uint64_t>(number) | own_place() << number_bits |
-                      (found ? found->started : 0) << (number_bits + place_bits));
-  }
+  static owner_word of(int number) { return of(number, os::find_process(number)); }
 
   [[nodiscard]] int number() const { return static_cast<int>(value & mask(number_bits)); }
   /// `state`: what it has said last of itself.
@@ -77,7 +73,8 @@ class owner_word {
     if ((value >> number_bits & mask(place_bits)) != own_place()) return state != rank_state::finalized;
     if (::kill(number(), 0) != 0 && errno != EPERM) return false;
     // Its number may be another one's by now; who may not be looked at is taken for it.
-    return !os::find_process(number()) || of(number()).value == value;
+    auto const found = os::find_process(number());
+    return !found || of(number(), found).value == value;
   }
 
   std::uint64_t value;
@@ -86,6 +83,10 @@ class owner_word {
   static constexpr unsigned number_bits = 24;  // Linux has 22
   static constexpr unsigned place_bits = 16;
   static constexpr std::uint64_t mask(unsigned bits) { return (std::uint64_t{1} << bits) - 1; }
+  static owner_word of(int number, std::optional<os::listed_process> const& found) {
+    return owner_word(static_cast<std::uint64_t>(number) | own_place() << number_bits |
+                      (found ? found->started : 0) << (number_bits + place_bits));
+  }
   static std::uint64_t own_place() { return os::own_namespace("pid") & mask(place_bits); }
 };
 
