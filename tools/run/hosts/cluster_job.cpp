@@ -256,7 +256,6 @@ class watch {
     }
     // What keepers say when all ranks that are left have been ended. Launchers wait for their daemons there.
     if (!has("atoll: host ") || !has(" is lost: ")) return;
-    host_is_lost_ = true;
     // mpirun has begun to end the job: being told so once more it ends itself by a signal, in many words.
     killed_ = killed_ || plan_.by.kind == launcher_kind::openmpi;
     end_in_a_while(1);
@@ -391,7 +390,6 @@ class watch {
   bool end_at_chosen_ = false;  ///< it is being ended, and status_ is final
   bool killed_ = false;         ///< the next signal to the launcher is SIGKILL
   bool ended_by_us_ = false;
-  bool host_is_lost_ = false;
   bool told_lost_output_ = false;
   bool given_up_ = false;  ///< nobody shall wait for who reads our output
 };
