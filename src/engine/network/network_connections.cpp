@@ -224,7 +224,7 @@ void network_messages::connection(transport::connection_event const& event) {
 }
 
 void network_messages::close_some() {
-  if (too_many_open() && decision_clock::now_ns() >= next_close_ns_) close_least_used();
+  if (decision_clock::now_ns() >= next_close_ns_) close_least_used();
 }
 
 void network_messages::closes(network_peer& p) noexcept {
