@@ -32,6 +32,11 @@ class block_pool {
     if (taken != nullptr) free_ = taken->next;
     return taken;
   }
+  /// False: there is no memory for the next one.
+  bool has_one() {
+    if (free_ == nullptr) grow();
+    return free_ != nullptr;
+  }
   void give(block* b) noexcept {
     b->next = free_;
     free_ = b;

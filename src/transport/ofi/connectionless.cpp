@@ -32,11 +32,8 @@ void ofi_network::say_hello(peer& p, std::span<std::byte const> to) {
 
 /// A word that belongs to no connection which stands.
 void ofi_network::say_aside(peer& p, wire::kind what, std::uint32_t number) {
-  block* const b = small_.take();
-  if (b == nullptr || p.address == FI_ADDR_UNSPEC) {
-    if (b != nullptr) small_.give(b);
-    return;
-  }
+  block* const b = p.address != FI_ADDR_UNSPEC ? small_.take() : nullptr;
+  if (b == nullptr) return;
   wire w{};
   w.from = me_;
   w.number = number;

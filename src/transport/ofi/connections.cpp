@@ -206,9 +206,7 @@ void ofi_network::accept(peer& p) {
     return;
   }
   // Who calls hears of a refusal, and tries again; a connection that stands and is lost would end its job.
-  block* const first = context_->shared_receives() == nullptr ? receives_.take() : nullptr;
-  if (first != nullptr) receives_.give(first);
-  bool const can_receive = first != nullptr || context_->shared_receives() != nullptr;
+  bool const can_receive = context_->shared_receives() != nullptr || receives_.has_one();
   if (!can_receive) error_ = "there is no memory for messages";
   fid_ep* const made = can_receive ? context_->make_endpoint(*request, &p, error_) : nullptr;
   if (made == nullptr) {

@@ -66,11 +66,7 @@ ofi_network::ofi_network(std::unique_ptr<context> opened, std::vector<info_ptr> 
   if (context_->shared_receives() != nullptr) post_receives(nullptr);
   // Later it would be a message that waits for ever.
   if (!context_->registers_local()) return;
-  for (block_pool* const each : {&small_, &large_}) {
-    block* const one = each->take();
-    can_send_ = can_send_ && one != nullptr;
-    if (one != nullptr) each->give(one);
-  }
+  can_send_ = small_.has_one() && large_.has_one();
 }
 
 ofi_network::~ofi_network() {
