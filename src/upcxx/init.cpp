@@ -55,7 +55,9 @@ void settle() {
           streams.renew();
           return fruitful++ < most_rounds;
         }
-        if (engine::unsent() == 0 && !engine::any_held_back()) return false;
+        if (engine::unsent() == 0 && engine::progress_engine::here().open.awaited() == 0 &&
+            !engine::any_held_back())
+          return false;
         streams.check();
         return true;
       },

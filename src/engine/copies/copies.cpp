@@ -79,7 +79,7 @@ bool device_copies::deliver(transfer* t) noexcept {
     undelivered_.push_back(t);
     return false;
   }
-  engine_.open.add_owed(-1);
+  t->landed == &reached ? engine_.open.add_awaited(-1) : engine_.open.add_owed(-1);
   count(-1);
   return true;
 }
@@ -90,7 +90,8 @@ void device_copies::landed(memory::copy_record* record) noexcept {
   here().deliver(t);
 }
 
-memory::copy_record* device_copies::begin(copy_completion* completion, segment* target, segment* source) {
+device_copies::transfer* device_copies::begin_transfer(copy_completion* completion, segment* target,
+                                                       segment* source) {
   static_assert(sizeof(transfer) <= sizeof(copy_completion::under_way) &&
                 alignof(transfer) <= alignof(void*));
   auto* const t = ::new (completion->under_way) transfer;
@@ -99,9 +100,13 @@ memory::copy_record* device_copies::begin(copy_completion* completion, segment* 
   t->gathered = is_gathering();
   t->segments = {target, source};
   t->use_segments(1);
-  engine_.open.add_owed(1);
   count(1);
   return t;
+}
+
+memory::copy_record* device_copies::begin(copy_completion* completion, segment* target, segment* source) {
+  engine_.open.add_owed(1);
+  return begin_transfer(completion, target, source);
 }
 
 void device_copies::count_reports(int more) noexcept {
@@ -110,8 +115,9 @@ void device_copies::count_reports(int more) noexcept {
 }
 
 memory::copy_record* device_copies::begin_report(copy_completion* completion, std::uint64_t stream) {
-  auto* const t = static_cast<transfer*>(begin(completion, nullptr, nullptr));
+  transfer* const t = begin_transfer(completion, nullptr, nullptr);
   t->landed = &reached;
+  engine_.open.add_awaited(1);
   t->until = {stream, segments_.uses()};
   count_reports(1);
   return t;

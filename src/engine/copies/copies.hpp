@@ -86,6 +86,7 @@ class device_copies final : public single<device_copies>, public work_source {
   bool deliver(transfer* t) noexcept;
   /// What hears of the copy, which has begun.
   memory::copy_record* begin(copy_completion* completion, segment* target, segment* source);
+  transfer* begin_transfer(copy_completion* completion, segment* target, segment* source);
   /// What hears that a stream of the program has come here.
   memory::copy_record* begin_report(copy_completion* completion, std::uint64_t stream);
   static void reached(memory::copy_record* record) noexcept;

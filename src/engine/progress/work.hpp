@@ -30,6 +30,9 @@ class open_work {
   /// What this rank has started and must itself bring to an end, by internal progress.
   [[nodiscard]] std::size_t owed() const noexcept { return owed_.load(std::memory_order_relaxed); }
   void add_owed(std::ptrdiff_t more) noexcept { add(owed_, more); }
+  /// What this rank waits for and others may have to bring about: ends of streams.
+  [[nodiscard]] std::size_t awaited() const noexcept { return awaited_.load(std::memory_order_relaxed); }
+  void add_awaited(std::ptrdiff_t more) noexcept { add(awaited_, more); }
 
   /// Until the end something is to be polled, by whom this is no business of: items() is never 0.
   void keep_open() noexcept {
@@ -51,6 +54,7 @@ class open_work {
   std::size_t kept_open_ = 0;
   std::atomic<std::size_t> silent_{0};
   std::atomic<std::uint64_t>& owed_;
+  std::atomic<std::size_t> awaited_{0};
   std::vector<work_source*> sources_;
 };
 

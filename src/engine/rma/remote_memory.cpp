@@ -262,7 +262,7 @@ void remote_memory::changed(std::int32_t /*source*/, std::byte* payload) {
 
 void remote_memory::settle(bool (*progress)()) const {
   waiting_note const note(activity::rma);
-  wait_while([this] { return engine_.open.owed() != 0; }, progress);
+  wait_while([this] { return engine_.open.owed() + engine_.open.awaited() != 0; }, progress);
 }
 
 void remote_memory::drop_keys() {

@@ -191,6 +191,23 @@ TEST_F(stream_test, an_owned_stream_may_get_another_ones) {
   atl::wait(all[0]);
 }
 
+/// Who discharges need not know what brings its streams on.
+TEST_F(stream_test, discharging_does_not_wait_for_streams) {
+  auto const to = filled(100, -1);
+  pinned<std::uint64_t> const word(1, 0);
+  auto const s = atl::make_stream(gpu_);
+  atl::wait(s, upcxx::to_global_ptr(word.data()), 1);
+  std::vector<int> const from(100, 7);  // not pinned: by the host, when the stream is there
+  upcxx::copy(from.data(), to, 100, atl::on_stream(s));
+  auto const there = atl::when(s);
+  upcxx::discharge();
+  EXPECT_FALSE(upcxx::progress_required());
+  EXPECT_FALSE(there.is_ready());
+  std::atomic_ref<std::uint64_t>(word[0]).store(1, std::memory_order_release);
+  there.wait();
+  EXPECT_EQ(content(to, 100), from);
+}
+
 TEST_F(stream_test, a_stream_waits_for_a_future) {
   auto const s = atl::make_stream(gpu_);
   auto const p = filled(4, 1);
