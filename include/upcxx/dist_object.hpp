@@ -114,6 +114,9 @@ inline constexpr inactive_t inactive{};
 /// returns. Calls that name the object wait at a rank until it is constructed there.
 template <typename T>
 class dist_object {
+  static_assert(!std::is_reference_v<T>,
+                "dist_object: T must not be a reference: hold a pointer, or a std::reference_wrapper");
+
  public:
   using value_type = T;
 

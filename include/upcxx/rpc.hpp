@@ -57,15 +57,17 @@ inline void check_target([[maybe_unused]] std::int32_t target) {
 template <class Arg>
 void check_named([[maybe_unused]] std::int32_t target, [[maybe_unused]] Arg const& arg) {
   if constexpr (std::is_same_v<Arg, team>) {
-    ATOLL_CHECK(arg.from_world(target, -1) >= 0,
-                "rpc: an argument is a team of which the target, rank %d, is no member: the call would wait "
-                "there for ever",
-                static_cast<int>(target));
+    ATOLL_CHECK(
+        arg.from_world(target, -1) >= 0,
+        "an argument of a call is a team of which the target, rank %d, is no member: the call would wait "
+        "there for ever",
+        static_cast<int>(target));
   } else if constexpr (is_dist_object_v<Arg>) {
-    ATOLL_CHECK(arg.team().from_world(target, -1) >= 0,
-                "rpc: an argument is a dist_object of a team of which the target, rank %d, is no member: the "
-                "call would wait there for ever",
-                static_cast<int>(target));
+    ATOLL_CHECK(
+        arg.team().from_world(target, -1) >= 0,
+        "an argument of a call is a dist_object of a team of which the target, rank %d, is no member: the "
+        "call would wait there for ever",
+        static_cast<int>(target));
   }
 }
 

@@ -150,7 +150,8 @@ std::terminate_handler previous_terminate = nullptr;
 [[noreturn]] void on_terminate() {
   thread_state const* const t = current_thread;
   if (abi::__cxa_current_exception_type() != nullptr && t != nullptr && t->in_user_progress && depth != 0)
-    blame_exception("a callback (of rpc, lpc, then or as_lpc) or a deserializer");
+    blame_exception(
+        "a callback (of rpc, lpc, then, as_lpc or as_rpc), or what serializes its arguments or result");
   if (previous_terminate != nullptr) previous_terminate();
   std::abort();
 }

@@ -34,6 +34,35 @@ struct [[gnu::packed]] wide {
   double words[16];
 };
 
+struct thrower {
+  struct upcxx_serialization {
+    template <class Writer>
+    static void serialize(Writer&, thrower const&) {
+      throw std::runtime_error("from serialize");
+    }
+    template <class Reader, class Storage>
+    static thrower* deserialize(Reader&, Storage storage) {
+      return storage.construct();
+    }
+  };
+};
+
+/// Returns nothing where it should build an object.
+struct forgetful {
+  std::string text;
+  struct upcxx_serialization {
+    template <class Writer>
+    static void serialize(Writer& w, forgetful const& f) {
+      w.write(f.text);
+    }
+    template <class Reader, class Storage>
+    static forgetful* deserialize(Reader& r, Storage) {
+      r.template read<std::string>();
+      return nullptr;
+    }
+  };
+};
+
 /// Reads more than it writes.
 struct lopsided {
   int a = 1;
@@ -243,6 +272,13 @@ constexpr mistake mistakes[] = {
        upcxx::barrier();
      }},
     {"rpc_to_no_member", [] { upcxx::rpc_ff(upcxx::local_team(), hidden(-1), [] {}); }},
+    {"builds_nothing",
+     [] {
+       upcxx::rpc(
+           0, [](forgetful const&) {}, forgetful{"text"})
+           .wait();
+     }},
+    {"throws_while_serializing_result", [] { upcxx::rpc(0, [] { return thrower{}; }).wait(); }},
     {"reads_too_much",
      [] {
        upcxx::rpc(

@@ -92,6 +92,8 @@ class raw_storage {
   U* construct(Args&&... args) const {
     return access::construct<U>(where_, std::forward<Args>(args)...);
   }
+  /// Is that where construct() builds?
+  [[nodiscard]] bool holds(U const* object) const noexcept { return object == where_; }
 
  private:
   void* where_;
@@ -118,6 +120,9 @@ class optional_storage {
       auto const make = [&]() -> U { return access::make<U>(std::forward<Args>(args)...); };
       return std::addressof(where_->emplace(result_of<decltype(make)>{make}));
     }
+  }
+  [[nodiscard]] bool holds(U const* object) const noexcept {
+    return where_->has_value() && object == std::addressof(**where_);
   }
 
  private:

@@ -358,7 +358,9 @@ struct custom_codec<T, Functions>
 
   template <typename Storage>
   static deserialized_type* read_to(reader& r, Storage storage) {
-    return Functions::deserialize(r, std::move(storage));
+    deserialized_type* const object = Functions::deserialize(r, Storage(storage));
+    ATOLL_CHECK(storage.holds(object), "deserialize: the object was not built in the given storage");
+    return object;
   }
   static deserialized_type* read(reader& r, void* raw) {
     return read_to(r, raw_storage<deserialized_type>(raw));
