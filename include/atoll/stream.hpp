@@ -104,8 +104,8 @@ class stream {
   friend engine::stream_name name_of(stream const& s) { return s.name_; }
 };
 
-/// A stream that ends with its object, when nothing is left to be done there, or with the library. One that was
-/// default-constructed or moved from is none.
+/// A stream that ends with its object, or with the library. Nothing may be left to be done there (`atl::wait`): simulated devices end
+/// the job over that. One that was default-constructed or moved from is none.
 class owned_stream : public stream {
  public:
   owned_stream() noexcept : stream(engine::stream_name()) {}
