@@ -179,7 +179,6 @@ std::uint64_t parse_count(std::string_view text, char const* name) {
   return std::strtoull(word.c_str(), nullptr, 10);
 }
 
-/// Of what is said at start. "yes" was always accepted by other implementations.
 std::optional<bool> yes_or_no(std::string_view word) {
   for (char const* yes : {"1", "y", "yes", "true", "on"}) {
     if (word == yes) return true;
@@ -190,6 +189,7 @@ std::optional<bool> yes_or_no(std::string_view word) {
   return std::nullopt;
 }
 
+/// Of what is said at start. "yes" was always accepted by other implementations.
 int parse_verbosity(std::string_view text, char const* name) {
   if (std::optional<bool> const yes = yes_or_no(lower(trim(text)))) return *yes ? 1 : 0;
   return static_cast<int>(std::min<std::uint64_t>(3, parse_count(text, name)));
