@@ -1,7 +1,6 @@
 #include "bootstrap/last_words.hpp"
 
 #include <execinfo.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "base/beside_library.hpp"
 #include "base/error.hpp"
 #include "base/os/host_name.hpp"
+#include "base/os/pipe.hpp"
 #include "base/os/write_all.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/crash.hpp"
@@ -42,17 +42,6 @@ constexpr int words_travel_ms = 200;
 
 void pause_ms(int ms) noexcept { ::usleep(static_cast<unsigned>(ms) * 1000); }
 
-/// Both ends above the numbers that the program expects.
-bool make_pipe(int (&ends)[2]) noexcept {
-  int low[2];
-  if (::pipe2(low, O_CLOEXEC) != 0) return false;
-  for (int i = 0; i < 2; ++i) {
-    ends[i] = ::fcntl(low[i], F_DUPFD_CLOEXEC, 16);
-    ::close(low[i]);
-  }
-  return ends[0] >= 0 && ends[1] >= 0;
-}
-
 /// By vfork: no memory is copied, however much there is, and handlers of fork() that take locks do not run.
 ::pid_t start_program(int words_from, int told_to) noexcept {
   char* arguments[] = {teller.data(), nullptr};
@@ -75,7 +64,7 @@ bool make_pipe(int (&ends)[2]) noexcept {
 bool tell_by_program() noexcept {
   int there[2];
   int back[2];
-  if (teller.empty() || !make_pipe(there) || !make_pipe(back)) return false;
+  if (teller.empty() || !os::make_pipe_above(there) || !os::make_pipe_above(back)) return false;
   ::pid_t const child = start_program(there[0], back[1]);
   ::close(there[0]);
   ::close(back[1]);

@@ -1,6 +1,5 @@
 #include "bootstrap/launched_channel.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@
 #include "base/os/host_name.hpp"
 #include "base/os/memfd.hpp"
 #include "base/os/own_namespace.hpp"
+#include "base/os/pipe.hpp"
 #include "base/settings.hpp"
 #include "bootstrap/factories.hpp"
 #include "bootstrap/keeper/explained.hpp"
@@ -32,16 +32,11 @@ namespace atl::bootstrap {
 namespace {
 
 /// A pipe that nothing is written to, of this process: its keeper sees by its end that this process is going before a launcher can see
-/// it by that of the output. For good, since a rank may come to another period; above the numbers that the program expects.
+/// it by that of the output. For good, since a rank may come to another period.
 int lifeline() noexcept {
-  constexpr int first_number = 16;
   static int const reading = [] {
-    int low[2];
-    if (::pipe2(low, O_CLOEXEC) != 0) return -1;
-    int const kept = ::fcntl(low[0], F_DUPFD_CLOEXEC, first_number);
-    static_cast<void>(::fcntl(low[1], F_DUPFD_CLOEXEC, first_number));
-    for (int const each : low) ::close(each);
-    return kept;
+    int ends[2];
+    return os::make_pipe_above(ends) ? ends[0] : -1;
   }();
   return reading;
 }

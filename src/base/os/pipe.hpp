@@ -26,4 +26,16 @@ inline pipe_ends make_pipe() {
   return {unique_fd(ends[0]), unique_fd(ends[1])};
 }
 
+/// Both ends above the numbers that a program expects, closed as above. For handlers of signals, too. False: there are none.
+inline bool make_pipe_above(int (&ends)[2]) noexcept {
+  constexpr int first_number = 16;
+  int low[2];
+  if (::pipe2(low, O_CLOEXEC) != 0) return false;
+  for (int i = 0; i < 2; ++i) {
+    ends[i] = ::fcntl(low[i], F_DUPFD_CLOEXEC, first_number);
+    ::close(low[i]);
+  }
+  return ends[0] >= 0 && ends[1] >= 0;
+}
+
 }  // namespace atl::os
