@@ -15,7 +15,6 @@
 
 #include "base/error.hpp"
 #include "base/os/own_namespace.hpp"
-#include "base/os/process_state.hpp"
 #include "base/os/processes.hpp"
 #include "bootstrap/keeper/own_link.hpp"
 
@@ -36,8 +35,8 @@ constexpr std::uint32_t of_lifeline = 1U << 31;
 
 /// By its number. A process that nobody has waited for yet has ended, too.
 bool has_ended(::pid_t number) {
-  char const state = os::process_state(number);
-  return state == 'Z' || state == 'X';
+  auto const found = os::find_process(number);
+  return !found || found->ended;
 }
 
 bool is_on_its_way_out(::pid_t number) {
