@@ -191,8 +191,8 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
-  if (mode ==
-      "failing-checks") {  // of processes that a rank has forked, one after the other; then of all ranks, if asked to
+  // Of processes that a rank has forked, one after the other; then of all ranks, if asked to.
+  if (mode == "failing-checks") {
     atl::engine::start(false);
     for (auto* const fail :
          {+[] { atl::stop("a child is mistaken"); }, +[] { atl::fatal("test", "a child is lost"); }}) {
