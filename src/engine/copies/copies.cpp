@@ -75,11 +75,13 @@ device_copies::~device_copies() {
 
 /// Hands the news on, and the transfer is gone; false if that must be tried again, in progress.
 bool device_copies::deliver(transfer* t) noexcept {
+  // It lies in its completion, which ends with the news.
+  bool const of_stream = t->landed == &reached;
   if (!t->completion->arrived(t->completion)) {
     undelivered_.push_back(t);
     return false;
   }
-  t->landed == &reached ? engine_.open.add_awaited(-1) : engine_.open.add_owed(-1);
+  of_stream ? engine_.open.add_awaited(-1) : engine_.open.add_owed(-1);
   count(-1);
   return true;
 }
