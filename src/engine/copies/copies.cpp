@@ -54,7 +54,6 @@ device_copies::device_copies(progress_engine& engine)
       engine_(engine),
       life_(++lives),
       kernels_(engine, segments_) {
-  diagnostics->streams_awaited.store(0, std::memory_order_relaxed);
   engine.announced_sink = [](message* m) { here().keep_announced(m); };
   if (engine.network == nullptr) return;
   keys_ = std::make_unique<device_keys>(engine, segments_, *this);
@@ -111,17 +110,11 @@ memory::copy_record* device_copies::begin(copy_completion* completion, segment* 
   return begin_transfer(completion, target, source);
 }
 
-void device_copies::count_reports(int more) noexcept {
-  reports_ += static_cast<std::size_t>(more);
-  diagnostics->streams_awaited.store(reports_, std::memory_order_relaxed);
-}
-
 memory::copy_record* device_copies::begin_report(copy_completion* completion, std::uint64_t stream) {
   transfer* const t = begin_transfer(completion, nullptr, nullptr);
   t->landed = &reached;
   engine_.open.add_awaited(1);
   t->until = {stream, segments_.uses()};
-  count_reports(1);
   return t;
 }
 
@@ -129,7 +122,6 @@ void device_copies::reached(memory::copy_record* record) noexcept {
   stop_if_job_ends();
   auto* const t = static_cast<transfer*>(record);
   device_copies& all = here();
-  all.count_reports(-1);
   all.segments_.note_passed(t->until.stream, t->until.when);
   all.deliver(t);
 }

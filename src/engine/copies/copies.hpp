@@ -57,7 +57,7 @@ class device_copies final : public single<device_copies>, public work_source {
   void report_in(stream_name s, copy_completion* done);
   void refuse_capture(stream_name s, needs_host what);
   /// Of streams, which have not come.
-  [[nodiscard]] std::size_t reports() const noexcept { return reports_; }
+  [[nodiscard]] std::size_t reports() const noexcept { return engine_.open.awaited(); }
   /// Tells streams of this life of the library from those of others.
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }
   memory::kind& kind_of_stream(stream_name s);
@@ -90,7 +90,6 @@ class device_copies final : public single<device_copies>, public work_source {
   /// What hears that a stream of the program has come here.
   memory::copy_record* begin_report(copy_completion* completion, std::uint64_t stream);
   static void reached(memory::copy_record* record) noexcept;
-  void count_reports(int more) noexcept;
   static bool is_gathering() noexcept;
   /// Index 0 of a box, all of which is in a segment that is open; `stride`: of one of the ends.
   copy_place resolve_box(memory_place place, prepared_box const& box,
@@ -124,7 +123,6 @@ class device_copies final : public single<device_copies>, public work_source {
   std::unique_ptr<network_copies> network_;
   bool streams_need_polls_ = false;
   bool streams_used_ = false;
-  std::size_t reports_ = 0;
   struct helping {
     memory::kind* kind;
     int device;

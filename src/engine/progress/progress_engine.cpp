@@ -19,7 +19,7 @@ progress_engine::progress_engine(shm::endpoint& transport, network_messages* oth
       shm(transport),
       network(other_hosts),
       host(ranks),
-      open(diagnostics->operations_owed),
+      open(diagnostics->operations_owed, diagnostics->streams_awaited),
       held_back(transport, other_hosts, open),
       threaded(several_threads),
       waiting(policy) {

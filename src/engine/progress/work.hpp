@@ -16,9 +16,11 @@ class work_source;
 /// threads look at them without it.
 class open_work {
  public:
-  /// `owed`: where it counts what is owed, in sight of who looks at this rank from outside.
-  explicit open_work(std::atomic<std::uint64_t>& owed) noexcept : owed_(owed) {
+  /// Where it counts what is owed and awaited, in sight of who looks at this rank from outside.
+  open_work(std::atomic<std::uint64_t>& owed, std::atomic<std::uint64_t>& awaited) noexcept
+      : owed_(owed), awaited_(awaited) {
     owed_.store(0, std::memory_order_relaxed);
+    awaited_.store(0, std::memory_order_relaxed);
   }
   open_work(open_work const&) = delete;
   open_work& operator=(open_work const&) = delete;
@@ -54,7 +56,7 @@ class open_work {
   std::size_t kept_open_ = 0;
   std::atomic<std::size_t> silent_{0};
   std::atomic<std::uint64_t>& owed_;
-  std::atomic<std::size_t> awaited_{0};
+  std::atomic<std::uint64_t>& awaited_;
   std::vector<work_source*> sources_;
 };
 

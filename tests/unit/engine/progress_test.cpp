@@ -36,7 +36,8 @@ class counted_work final : public work_source {
 
 TEST(open_work, sums_up_what_its_sources_have) {
   std::atomic<std::uint64_t> owed{3};
-  open_work all(owed);
+  std::atomic<std::uint64_t> awaited{0};
+  open_work all(owed, awaited);
   counted_work rings(all, ending::rings);
   counted_work silent(all, ending::silent);
   EXPECT_EQ(all.items(), 0U);
@@ -56,7 +57,8 @@ TEST(open_work, sums_up_what_its_sources_have) {
 
 TEST(open_work, asks_those_that_have_something_open) {
   std::atomic<std::uint64_t> owed{0};
-  open_work all(owed);
+  std::atomic<std::uint64_t> awaited{0};
+  open_work all(owed, awaited);
   counted_work idle(all, ending::rings);
   counted_work stuck(all, ending::rings);
   counted_work moving(all, ending::rings);
@@ -74,7 +76,8 @@ TEST(open_work, asks_those_that_have_something_open) {
 
 TEST(open_work, forgets_a_source_that_ends_with_what_it_had_open) {
   std::atomic<std::uint64_t> owed{0};
-  open_work all(owed);
+  std::atomic<std::uint64_t> awaited{0};
+  open_work all(owed, awaited);
   counted_work stays(all, ending::rings);
   stays.count(1);
   {
@@ -168,7 +171,8 @@ class announced_calls : public testing::Test {
   void TearDown() override { message_sink = before_; }
 
   std::atomic<std::uint64_t> owed_{0};
-  open_work all_{owed_};
+  std::atomic<std::uint64_t> awaited_{0};
+  open_work all_{owed_, awaited_};
   counted_work work_{all_, ending::silent};
   arrivals calls_{work_};
   message m_[4];
