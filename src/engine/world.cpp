@@ -37,6 +37,7 @@
 #include "engine/tokens/modules.hpp"
 #include "engine/tokens/one_copy.hpp"
 #include "memory/host/host_heap.hpp"
+#include "memory/kind.hpp"
 
 namespace atl::engine {
 
@@ -281,6 +282,9 @@ void start(bool threaded) {
   std::int32_t const ranks_of_machine = channel.machine().local_size;
   int const cores = cores_of_machine(channel);
   std::optional<bool> const oversubscribed = settings::oversubscribed();
+
+  // Whoever comes later than the program's own start of a driver comes too late.
+  if (place.hosts > 1 || !settings::gpu_sharing()) memory::ask_for_queues();
 
   start_plan plan;
   plan.threaded = threaded;

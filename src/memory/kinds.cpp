@@ -1,5 +1,7 @@
 // Which kinds of device memory there are.
 
+#include <cstdlib>
+
 #include "base/settings.hpp"
 #include "memory/cuda/cuda_driver.hpp"
 #include "memory/gpu/gpu_kind.hpp"
@@ -41,6 +43,8 @@ std::string why_absent(kind_id id) {
   if (open_driver(id, why) != nullptr) return {};
   return why;
 }
+
+void ask_for_queues() noexcept { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
 
 std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed) {
   std::vector<std::unique_ptr<kind>> kinds;

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <atoll/copy_batch.hpp>
+#include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <string>
 #include <thread>
 
 #include "multirank/common.hpp"
@@ -20,6 +22,9 @@ using cuda_ptr = upcxx::global_ptr<int, memory_kind::cuda_device>;
 
 constexpr int kinds = 3;  // of places: host, cuda, hip
 constexpr std::size_t heap_ints = std::size_t{1} << 20;
+
+/// Before init.
+bool const queues_given = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") != nullptr;
 
 int notified;
 long sum_seen;
@@ -359,6 +364,15 @@ TEST_F(kinds_test, remote_calls_that_find_no_memory_leave_later) {
   EXPECT_EQ(notified, in_barrier);
   multirank::spin_until([] { return notified == copies; });
   upcxx::barrier();  // the neighbour has all of this rank's, so nothing reads the load any more
+}
+
+TEST(devices_test, drivers_are_asked_for_all_queues_where_ranks_copy_for_others) {
+  if (queues_given) GTEST_SKIP() << "the environment says how many";
+  char const* const sharing = std::getenv("ATOLL_GPU_SHARING");
+  bool const for_others =
+      upcxx::local_team().rank_n() != upcxx::rank_n() || (sharing != nullptr && std::string(sharing) == "no");
+  char const* const queues = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  EXPECT_EQ(queues != nullptr ? std::string(queues) : "", for_others ? "32" : "");
 }
 
 #if defined(UPCXX_THREADMODE) && UPCXX_THREADMODE

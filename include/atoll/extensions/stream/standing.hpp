@@ -63,9 +63,13 @@ inline void wait_with_patience(engine::stream_name s, upcxx::future<> const& com
   if (progress_until([&come] { return come.is_ready(); }, patience)) return;
   std::string const where = engine::where_stream_stands(s);
   check_failed(
-      "atl::wait: rank %d has waited %lld s (ATOLL_STREAM_PATIENCE) for the end of a stream of device %d%s%s.%s",
+      "atl::wait: rank %d has waited %lld s (ATOLL_STREAM_PATIENCE) for the end of a stream of device %d: %s.%s",
       static_cast<int>(upcxx::rank_me()), static_cast<long long>(patience.count()), engine::stream_device(s),
-      where.empty() ? "" : ": ", where.c_str(), stream_witness::all_say().c_str());
+      where.empty()
+          ? "it waits for a signal that has not come, stands behind a kernel that does not end, or shares a queue of the "
+            "hardware with a stream that waits (more of those by CUDA_DEVICE_MAX_CONNECTIONS=32 in the environment)"
+          : where.c_str(),
+      stream_witness::all_say().c_str());
 }
 
 }  // namespace atl::inline UPCXX_MODE::detail
