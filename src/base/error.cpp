@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/call_site.hpp"
 #include "base/os/await_end.hpp"
@@ -34,12 +35,21 @@ void print(char const* component, std::string const& message) {
   print(format("%s: %s\n", component, message.c_str()));
 }
 
-std::atomic_flag stopping = ATOMIC_FLAG_INIT;
-
 ::pid_t process_with_identity = 0;
 
 /// A process that a rank has forked has its name, and fails for itself: the job goes on.
 bool is_forked_child() noexcept { return process_with_identity != 0 && ::getpid() != process_with_identity; }
+
+/// Returns for who is the first to fail, of the threads of this process and of the ranks of the job; the others wait for the end.
+void be_first_to_fail() noexcept {
+  static std::atomic_flag failing = ATOMIC_FLAG_INIT;
+  static thread_local bool here = false;
+  // What is called on the way out may fail, too.
+  if (std::exchange(here, true)) std::abort();
+  if (!failing.test_and_set() && (is_forked_child() || first_to_fail == nullptr || first_to_fail())) return;
+  // Who was first ends the job, and with it this process; perhaps only after a debugger has let it go.
+  os::await_end();
+}
 
 }  // namespace
 
@@ -60,19 +70,15 @@ std::string identity() {
 }
 
 void stop(std::string const& message) noexcept {
-  bool const alone = is_forked_child();
-  if (!stopping.test_and_set() && (alone || first_to_fail == nullptr || first_to_fail())) {
-    print(format("%s\n%s", message.c_str(), call_site().c_str()));
-    if (freeze_hook != nullptr) freeze_hook();
-    if (!alone && release_hook != nullptr) release_hook();
-  } else {
-    // Who was first ends the job, and with it this process; perhaps only after a debugger has let it go.
-    os::await_end();
-  }
+  be_first_to_fail();
+  print(format("%s\n%s", message.c_str(), call_site().c_str()));
+  if (freeze_hook != nullptr) freeze_hook();
+  if (!is_forked_child() && release_hook != nullptr) release_hook();
   std::abort();
 }
 
 void fatal(char const* component, char const* pattern, ...) {
+  be_first_to_fail();
   va_list args;
   va_start(args, pattern);
   print(component, format_list(pattern, args));

@@ -23,7 +23,8 @@ class startup_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Prints "atoll: <identity>: <component>: <message>" to standard error in one write and ends the job.
+/// Prints "atoll: <identity>: <component>: <message>" to standard error in one write and ends the job. For what is no mistake of the call
+/// that this thread is in. Where several ranks or threads fail, only the first one speaks.
 [[noreturn]] [[gnu::format(printf, 2, 3)]] ATOLL_COLD void fatal(char const* component, char const* format,
                                                                  ...);
 
@@ -43,7 +44,7 @@ std::string format_list(char const* format, va_list args);
 
 // In a process that a rank has forked freeze_hook alone is called.
 
-/// Asked by `stop` before it prints: false if somebody else has reported a failure of this job. Null: true.
+/// Asked by `stop` and `fatal` before they print: false if somebody else has reported a failure of this job. Null: true.
 extern bool (*first_to_fail)();
 
 /// Called by `fatal` after printing, to end the other ranks too. Null: std::abort only.
