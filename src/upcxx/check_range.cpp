@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 #include <upcxx/detail/device_runtime.hpp>
@@ -99,12 +100,12 @@ void check_range(remote_range const& range, char const* call, char const* role) 
 
 void refuse_run(std::uint64_t owner, std::uint64_t address, char const* call, char const* role) noexcept {
   if (address == 0) {
-    fatal(call, "rank %d has given a null global pointer among the %s runs", engine::job.rank_me, role);
+    check_failed("%s: rank %d has given a null global pointer among the %s runs", call, engine::job.rank_me,
+                 role);
   }
-  fatal(
-      call,
-      "the %s runs begin in memory that rank %d addresses, but one is at %s: start one transfer for each rank",
-      role, engine::job.rank_me, describe_global_ptr(owner, address).characters);
+  check_failed(
+      "%s: the %s runs begin in memory that rank %d addresses, but one is at %s: start one transfer for each rank",
+      call, role, engine::job.rank_me, describe_global_ptr(owner, address).characters);
 }
 
 void check_injection(char const* call) noexcept {

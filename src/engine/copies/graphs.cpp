@@ -1,5 +1,6 @@
 // Graphs that the library captures for programs, and kernels that the host plays.
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/streams.hpp>
 
 #include <utility>
@@ -28,10 +29,11 @@ void begin_capture(stream_name s) {
   guard const held;
   memory::kind& kind = all.kind_of_stream(s);
   int const device = kind.streams()->device_of(s.handle);
-  if (kind.streams()->is_captured(s.handle)) fatal("capture", "the stream is being captured already");
+  if (kind.streams()->is_captured(s.handle)) check_failed("capture: the stream is being captured already");
   if (!kind.streams()->begin_capture(s.handle)) {
-    fatal("capture", "streams of %s device %d are not captured into graphs, as those of CUDA's devices are",
-          to_string(kind.id()), device);
+    check_failed(
+        "capture: streams of %s device %d are not captured into graphs, as those of CUDA's devices are",
+        to_string(kind.id()), device);
   }
 }
 
@@ -52,20 +54,20 @@ void launch_graph(graph_name g, stream_name s) {
   device_copies& all = device_copies::for_call("graph::launch");
   guard const held;
   if (g.handle == nullptr || g.life != all.life()) {
-    fatal("graph::launch", "%s",
-          g.handle == nullptr ? "the graph is none: default-constructed, or moved from"
-                              : "the graph has ended with the library that made it");
+    check_failed("graph::launch: %s", g.handle == nullptr
+                                          ? "the graph is none: default-constructed, or moved from"
+                                          : "the graph has ended with the library that made it");
   }
   memory::kind& kind = all.kind_of_stream(s);
   int const device = kind.streams()->device_of(s.handle);
   if (s.kind != g.kind || device != g.device) {
-    fatal("graph::launch",
-          "the stream is of %s device %d, and the graph was captured of a stream of %s device %d",
-          to_string(kind.id()), device, to_string(all.kind_of_stream({g.kind, nullptr, 0}).id()), g.device);
+    check_failed(
+        "graph::launch: the stream is of %s device %d, and the graph was captured of a stream of %s device %d",
+        to_string(kind.id()), device, to_string(all.kind_of_stream({g.kind, nullptr, 0}).id()), g.device);
   }
   if (kind.streams()->is_captured(s.handle))
-    fatal("graph::launch",
-          "the stream is being captured: launch graphs in others, or when the capture has ended");
+    check_failed(
+        "graph::launch: the stream is being captured: launch graphs in others, or when the capture has ended");
   kind.streams()->launch(g.handle, s.handle);
   if (kind.host_plays_kernels()) await_at_end(all, s);
   all.watch_streams();

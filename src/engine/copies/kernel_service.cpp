@@ -70,6 +70,24 @@ std::uint64_t change(std::byte* place, word_operation operation, std::uint64_t o
   return before;
 }
 
+char const* name_of(kernel_call call) noexcept {
+  switch (call) {
+    case kernel_call::put:
+    case kernel_call::put_value:
+      return "put";
+    case kernel_call::signal:
+      return "signal, or put with signal,";
+    case kernel_call::get:
+    case kernel_call::get_value:
+      return "get";
+    case kernel_call::atomic:
+      return "an atomic operation";
+    case kernel_call::notify:
+      return "notify";
+  }
+  return "a call";
+}
+
 [[noreturn]] void report(kernel_trouble const& t) {
   static constexpr std::array<char const*, 9> calls = {"wait",    "wait_any",   "wait_all",
                                                        "barrier", "reduce_all", "a request to the host",
@@ -225,9 +243,10 @@ void kernel_service::begin(command& c) {
   bool const names_word = asked.operation != word_operation::none && asked.call != kernel_call::notify;
   if ((stores && asked.to_owner == 0) || (fetches && asked.from_owner == 0) ||
       (names_word && asked.word_owner == 0)) {
-    fatal("device",
-          "a kernel of rank %d has called put, get, a signal or an atomic with a null global pointer",
-          job.rank_me);
+    fatal(
+        "device",
+        "a kernel of rank %d has called %s with a null global pointer: fetch those of peers before the launch (broadcast, dist_object)",
+        job.rank_me, name_of(asked.call));
   }
   switch (asked.call) {
     case kernel_call::put:

@@ -1,5 +1,6 @@
 // Kernels of the program that communicate: see the header.
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/kernels.hpp>
 
 #include <atomic>
@@ -16,8 +17,8 @@ namespace {
 memory::kind& kind_at(unsigned id) {
   memory::kind* const kind = device_copies::here().segments().find_kind(static_cast<memory::kind_id>(id));
   if (kind == nullptr) {
-    fatal("device_team", "this process has no device of that kind: %s; see `atoll info`",
-          memory::why_absent(static_cast<memory::kind_id>(id)).c_str());
+    check_failed("device_team: this process has no device of that kind: %s; see `atoll info`",
+                 memory::why_absent(static_cast<memory::kind_id>(id)).c_str());
   }
   return *kind;
 }

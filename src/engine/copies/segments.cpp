@@ -277,8 +277,8 @@ kernel_range segment_table::range_for_kernels(memory::kind& kind, int device, st
   } else {
     segment* known = look_up(key_of(name_of(owner)));
     if (known == nullptr) {
-      fatal("device_team", "segment %u of rank %d is not open: its device or allocator was destroyed",
-            unsigned{name_of(owner).number}, rank_of(owner));
+      check_failed("device_team: segment %u of rank %d is not open: its device or allocator was destroyed",
+                   unsigned{name_of(owner).number}, rank_of(owner));
     }
     range.begin = known->known.base;
     range.bytes = known->known.bytes;
@@ -345,7 +345,7 @@ segment& segment_table::find(memory_place place, std::size_t bytes, char const* 
   segment* found = look_up(key_of(name));
   if (found == nullptr && !hosts.is_local(static_cast<std::uint32_t>(name.rank))) found = &suppose(place);
   if (found == nullptr || !holds(found->known, place, bytes))
-    fatal(call, "%s", problem_with(place, bytes).c_str());
+    check_failed("%s: %s", call, problem_with(place, bytes).c_str());
   if (found->memory == nullptr && !found->out_of_reach) import(*found);
   return *found;
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <tuple>
 
+#include <atoll/base/check.hpp>
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
 #include <atoll/engine/streams.hpp>
@@ -21,17 +22,18 @@ using memory::kind_id;
 memory::kind& device_copies::kind_of_stream(stream_name s) {
   auto const id = static_cast<kind_id>(s.kind);
   if (s.kind == stream_name().kind)
-    fatal(
-        "stream",
-        "the stream is none: it was never made (atl::make_stream makes one), or moved from: use the object that it was moved to");
+    check_failed(
+        "stream: the stream is none: it was never made (atl::make_stream makes one), or moved from: use the object that it was moved to");
   if (s.life != 0 && s.life != life_)
-    fatal("stream", "the stream has ended with the library that made it: atl::make_stream makes another one");
+    check_failed(
+        "stream: the stream has ended with the library that made it: atl::make_stream makes another one");
   memory::kind* const kind = segments_.find_kind(id);
   if (kind == nullptr) {
-    fatal("stream", "this process has no device whose streams could be used: %s; see `atoll info`",
-          memory::why_absent(id).c_str());
+    check_failed("stream: this process has no device whose streams could be used: %s; see `atoll info`",
+                 memory::why_absent(id).c_str());
   }
-  if (kind->streams() == nullptr) fatal("stream", "streams of %s devices cannot be used yet", to_string(id));
+  if (kind->streams() == nullptr)
+    check_failed("stream: streams of %s devices cannot be used yet", to_string(id));
   streams_used_ = true;
   return *kind;
 }
@@ -191,17 +193,17 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
   memory::kind& kind = kind_of_stream(s);
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (place.owner() != job.rank_me) {
-    fatal("stream", "a stream can only wait for a signal in memory of its own rank; this one is rank %d's",
-          place.owner());
+    check_failed(
+        "stream: a stream can only wait for a signal in memory of its own rank; this one is rank %d's: let a stream of that rank wait, and signal a word of this one's",
+        place.owner());
   }
   auto const how = equal ? memory::comparison::equal : memory::comparison::at_least;
   memory::program_streams& streams = *kind.streams();
   if (!is_for_streams(kind, place, sizeof value) ||
       !(then ? streams.wait_and_write(s.handle, place.end(), value, how, *then)
              : streams.wait(s.handle, place.end(), value, how))) {
-    fatal(
-        "stream",
-        "%s device %d cannot wait for the signal at 0x%llx: it needs waits and writes in streams, and a word in memory that it reaches: its "
+    check_failed(
+        "stream: %s device %d cannot wait for the signal at 0x%llx: it needs waits and writes in streams, and a word in memory that it reaches: its "
         "own, that of a device of its kind which it reaches, or the shared heap if the driver registers that",
         to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
   }
@@ -219,9 +221,8 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
     return true;
   }
   if (streams.is_captured(s.handle)) {
-    fatal(
-        "stream",
-        "%s device %d cannot add in a graph to the signal at 0x%llx of rank %d: its atomic operations must reach the word by themselves, which "
+    check_failed(
+        "stream: %s device %d cannot add in a graph to the signal at 0x%llx of rank %d: its atomic operations must reach the word by themselves, which "
         "they do in its own memory, in that of devices that this process sees and that are linked with atomics (as by NVLink), and in the "
         "shared heaps of this host where the link to the host has them; and the driver must take the library's kernels. Set signals there, one "
         "for each rank",
@@ -255,9 +256,8 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
   memory::stream_handle const on =
       streams == nullptr ? nullptr : helping_stream(kind, device, help::additions);
   if (streams == nullptr || !streams->add_at_home(on, place.end(), value)) {
-    fatal(
-        "stream",
-        "%s device %d cannot add to the signal at 0x%llx in its memory for other ranks: %s. Set signals there, "
+    check_failed(
+        "stream: %s device %d cannot add to the signal at 0x%llx in its memory for other ranks: %s. Set signals there, "
         "one for each rank",
         to_string(kind.id()), device, static_cast<unsigned long long>(place.address),
         streams == nullptr ? "streams of such devices cannot be used yet"
@@ -270,14 +270,12 @@ void device_copies::add_on_device(memory_place word, std::uint64_t value, copy_c
 void device_copies::refuse_capture(stream_name s, needs_host what) {
   if (!kind_of_stream(s).streams()->is_captured(s.handle)) return;
   if (what == needs_host::future) {
-    fatal(
-        "stream",
-        "a stream that is captured into a graph cannot wait for a future, which this rank's progress makes ready once, and the graph may run "
+    check_failed(
+        "stream: a stream that is captured into a graph cannot wait for a future, which this rank's progress makes ready once, and the graph may run "
         "often: have what makes it ready give a signal, and wait for that");
   }
-  fatal(
-      "stream",
-      "what is captured into a graph must be reached by the stream's device alone: not memory of another host, nor what only its owner "
+  check_failed(
+      "stream: what is captured into a graph must be reached by the stream's device alone: not memory of another host, nor what only its owner "
       "copies, nor private memory of the host that is not pinned (atl::pin, cudaMallocHost, cudaHostRegister, the shared heap); nor can it "
       "copy between memory of the host and of a device that it does not reach");
 }
@@ -287,9 +285,8 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
   memory::program_streams& streams = *kind.streams();
   streams.device_of(s.handle);  // says so if it is none
   if (streams.is_captured(s.handle)) {
-    fatal(
-        "stream",
-        "a stream that is captured into a graph never comes anywhere by itself: ask where it is (when, wait, operation_cx) after the "
+    check_failed(
+        "stream: a stream that is captured into a graph never comes anywhere by itself: ask where it is (when, wait, operation_cx) after the "
         "capture's end, and after the graph's launch");
   }
   streams.report(s.handle, begin_report(done, known_as(kind, s.handle)));
@@ -301,10 +298,11 @@ stream_name make_stream(unsigned kind, int device) {
   guard const held;
   stream_name made{kind, nullptr, all.life()};
   memory::kind& found = all.kind_of_stream(made);
-  if (device < 0) fatal("make_stream", "the allocator is not active: no device, or destroyed, or moved from");
+  if (device < 0)
+    check_failed("make_stream: the allocator is not active: no device, or destroyed, or moved from");
   if (device >= found.device_n()) {
-    fatal("stream", "there is no %s device %d for a stream: this process has %d", to_string(found.id()),
-          device, found.device_n());
+    check_failed("stream: there is no %s device %d for a stream: this process has %d", to_string(found.id()),
+                 device, found.device_n());
   }
   made.handle = found.streams()->make(device);
   return made;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <atoll/base/check.hpp>
 #include "base/error.hpp"
+
 #include "memory/cuda/cuda_driver.hpp"
 #include "memory/cuda/kernels.hpp"
 #include "memory/cuda/scopes.hpp"
@@ -242,15 +244,13 @@ int cuda_driver::device_of(gpu::stream s) {
       return device;
   }
   if (code == error_capture_invalidated) {
-    fatal(
-        "stream",
-        "the driver has given up the capture of %p (%s): a call that may not be captured, such as a wait for the device, has failed in it. "
+    check_failed(
+        "stream: the driver has given up the capture of %p (%s): a call that may not be captured, such as a wait for the device, has failed in it. "
         "Look at what calls of CUDA return; atl::capture() ends by an exception that is thrown then",
         s.handle, words(code).c_str());
   }
-  fatal(
-      "stream",
-      "%p is no stream of a device's primary context, which the CUDA run time uses%s%s. Handles 0, 1 and 2 mean the device that is "
+  check_failed(
+      "stream: %p is no stream of a device's primary context, which the CUDA run time uses%s%s. Handles 0, 1 and 2 mean the device that is "
       "current in this thread (cudaSetDevice)",
       s.handle, code == success ? "" : ": ", code == success ? "" : words(code).c_str());
 }

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include <atoll/base/check.hpp>
+
 #include "base/error.hpp"
 #include "memory/gpu/gpu_segment.hpp"
 #include "memory/gpu/no_room.hpp"
@@ -147,9 +149,8 @@ void gpu_streams::reduce(stream_handle s, array_reduction how, copy_end to, copy
 
 /// What was started there would be done at another time than the program has meant, or never.
 void gpu_streams::refuse_kept() const {
-  fatal(
-      "stream",
-      "copies in a stream (%zu) were kept for an atl::copy_batch, and meanwhile a capture of the stream into a graph has begun or ended, or "
+  check_failed(
+      "stream: copies in a stream (%zu) were kept for an atl::copy_batch, and meanwhile a capture of the stream into a graph has begun or ended, or "
       "the stream has: end the batch before that",
       kept_.size());
 }

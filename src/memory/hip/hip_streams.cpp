@@ -1,6 +1,8 @@
 // Streams: what is started there, and how one learns that it has happened.
 
+#include <atoll/base/check.hpp>
 #include "base/error.hpp"
+
 #include "memory/hip/hip_driver.hpp"
 #include "memory/hip/scopes.hpp"
 
@@ -69,8 +71,8 @@ void hip_driver::write(int device, gpu::stream s, gpu::address word, std::uint64
 void hip_driver::need_streams() const {
   if (hip_.lacks_for_streams == nullptr) [[likely]]
     return;
-  fatal("stream", "streams of HIP devices cannot be used: this runtime (%s) lacks %s, which HIP 6 has",
-        version().c_str(), hip_.lacks_for_streams);
+  check_failed("stream: streams of HIP devices cannot be used: this runtime (%s) lacks %s, which HIP 6 has",
+               version().c_str(), hip_.lacks_for_streams);
 }
 
 int hip_driver::device_of(gpu::stream s) {
@@ -78,15 +80,15 @@ int hip_driver::device_of(gpu::stream s) {
   int device = -1;
   hip_result const code = hip_.stream_device(static_cast<stream>(s), &device);
   if (!good(code)) {
-    fatal("stream",
-          "%p is no stream of a HIP device: %s. The null stream is that of the thread's current device",
-          s.handle, words(code).c_str());
+    check_failed(
+        "stream: %p is no stream of a HIP device: %s. The null stream is that of the thread's current device",
+        s.handle, words(code).c_str());
   }
   if (is_captured(s)) {
-    fatal("stream",
-          "stream %p of HIP device %d is captured into a graph, which works with CUDA alone: communicate "
-          "before the capture or after its end",
-          s.handle, device);
+    check_failed(
+        "stream: stream %p of HIP device %d is captured into a graph, which works with CUDA alone: communicate "
+        "before the capture or after its end",
+        s.handle, device);
   }
   note_used(device);
   return device;

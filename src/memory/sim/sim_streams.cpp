@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include <atoll/base/check.hpp>
+
 #include "base/copy_watched.hpp"
 #include "base/error.hpp"
 #include "memory/played_exchange.hpp"
@@ -28,8 +30,8 @@ sim_streams::queue& sim_streams::find(stream_handle s) {
   for (auto const& each : queues_) {
     if (each.get() == s) return *each;
   }
-  fatal("stream", "%p is no stream of a simulated %s device: atl::make_stream makes those", s,
-        to_string(shown_as_));
+  check_failed("stream: %p is no stream of a simulated %s device: atl::make_stream makes those", s,
+               to_string(shown_as_));
 }
 
 void sim_streams::drop(stream_handle s) {
@@ -37,9 +39,8 @@ void sim_streams::drop(stream_handle s) {
       std::find_if(queues_.begin(), queues_.end(), [s](auto const& each) { return each.get() == s; });
   if (found == queues_.end()) return;
   if (!(*found)->tasks.empty()) {
-    fatal(
-        "stream",
-        "a stream of simulated %s device %d ends before it has come to its end (things left: %zu): atl::wait for it first",
+    check_failed(
+        "stream: a stream of simulated %s device %d ends before it has come to its end (things left: %zu): atl::wait for it first",
         to_string(shown_as_), (*found)->device, (*found)->tasks.size());
   }
   queues_.erase(found);
@@ -51,9 +52,8 @@ void sim_streams::refuse_unpin(memory_range range) const {
       if (t.what != task::sort::copy ||
           (!overlap(range, {t.to, t.number}) && !overlap(range, {const_cast<std::byte*>(t.from), t.number})))
         continue;
-      fatal(
-          "stream",
-          "memory is unpinned before a stream of simulated %s device %d has come to a copy of it: atl::wait for the "
+      check_failed(
+          "stream: memory is unpinned before a stream of simulated %s device %d has come to a copy of it: atl::wait for the "
           "stream first",
           to_string(shown_as_), each->device);
     }
