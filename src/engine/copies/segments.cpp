@@ -171,9 +171,13 @@ segment_notice segment_table::create(memory::kind& kind, int device, std::uint64
   if (job.local_n > 1) made.known.sharing = kind.export_segment(*made.memory, descriptor);
   segment_notice const notice = made.known;
   add(std::move(made));
+  begin_use(kind);
+  return notice;
+}
+
+void segment_table::begin_use(memory::kind& kind) {
   prepare_host(kind, job.rank_me);
   pins_.use(kind);
-  return notice;
 }
 
 void segment_table::adopt(segment_notice const& notice, os::unique_fd descriptor) {
@@ -183,11 +187,9 @@ void segment_table::adopt(segment_notice const& notice, os::unique_fd descriptor
   peers.kind = find_kind(notice.kind);
   peers.descriptor = std::move(descriptor);
   peers.out_of_reach = peers.kind == nullptr;
-  // Its owner may copy from and to this rank's heap.
-  if (peers.kind != nullptr) {
-    prepare_host(*peers.kind, job.rank_me);
-    pins_.use(*peers.kind);
-  }
+  // Its owner may copy from and to this rank's heap. This rank may never use a device, and opens none for that.
+  if (peers.kind != nullptr && peers.kind->pins_host_memory())
+    static_cast<void>(heap_is_complete(progress_engine::here().host.me()));
   add(std::move(peers));
 }
 
@@ -346,7 +348,10 @@ segment& segment_table::find(memory_place place, std::size_t bytes, char const* 
   if (found == nullptr && !hosts.is_local(static_cast<std::uint32_t>(name.rank))) found = &suppose(place);
   if (found == nullptr || !holds(found->known, place, bytes))
     check_failed("%s: %s", call, problem_with(place, bytes).c_str());
-  if (found->memory == nullptr && !found->out_of_reach) import(*found);
+  if (found->memory == nullptr && !found->out_of_reach) {
+    import(*found);
+    if (found->memory != nullptr) begin_use(*found->kind);
+  }
   return *found;
 }
 

@@ -125,6 +125,8 @@ class segment_table final : public single<segment_table> {
   int ranks_on_device(std::uint64_t owner);
   /// Lets the kind's devices reach the host memory of a local rank.
   void prepare_host(memory::kind& kind, std::int32_t rank);
+  /// This rank uses devices of the kind from now on.
+  void begin_use(memory::kind& kind);
   host_pins& pins() noexcept { return pins_; }
   /// Calls what has landed on devices of all kinds that have been used; true if there was anything.
   bool poll();

@@ -4,11 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
 
 #include "multirank/common.hpp"
+#include "multirank/kinds/fake_driver.hpp"
 
 namespace {
 
@@ -350,4 +352,26 @@ TEST_F(device_test, segments_come_and_go_without_leaving_anything) {
     if (round == 4) before = mappings();
   }
   EXPECT_LT(mappings(), before + 10);
+}
+
+/// A context takes time and memory of its device.
+TEST_F(device_test, ranks_that_use_no_device_open_none) {
+  fake_cuda::control* const fake = fake_driver();
+  if (fake == nullptr || fake->contexts_ever != 0) GTEST_SKIP() << "a real driver, or one with open devices";
+  auto only = upcxx::make_gpu_allocator<cuda_device>(mib, me == 0 ? 0 : cuda_device::invalid_device_id);
+  upcxx::dist_object<upcxx::global_ptr<int, memory_kind::cuda_device>> device(nullptr);
+  if (me == 0) *device = only.allocate<int>(4);
+  upcxx::dist_object<upcxx::global_ptr<int>> heap(upcxx::new_array<int>(4));
+  std::fill_n(heap->local(), 4, me);
+  upcxx::barrier();
+  int const last = upcxx::rank_n() - 1;
+  if (me == 0) upcxx::copy(heap.fetch(last).wait(), *device, 4).wait();
+  upcxx::barrier();
+  EXPECT_EQ(fake->contexts_ever, me == 0 ? 1 : 0);
+  int found[4] = {-1, -1, -1, -1};
+  upcxx::copy(device.fetch(0).wait(), found, 4).wait();
+  EXPECT_EQ(found[3], last);
+  upcxx::barrier();
+  upcxx::delete_array(*heap);
+  only.destroy();
 }

@@ -2,30 +2,19 @@
 
 /// What tests of communication in streams have in common.
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <vector>
 
 #include <atoll/stream.hpp>
 #include <upcxx/upcxx.hpp>
 
+#include "multirank/kinds/fake_driver.hpp"
 #include "multirank/kinds/on_devices.hpp"
-#include "support/fake_cuda/control.hpp"
 
 inline constexpr auto gpu_kind = upcxx::gpu_default_device::kind;
 template <class T>
 using gpu_ptr = upcxx::global_ptr<T, gpu_kind>;
-
-/// What may be asked of the fake CUDA driver; null over another one, and over none.
-inline fake_cuda::control* fake_driver() {
-  char const* const library = std::getenv("ATOLL_CUDA_DRIVER");
-  void* const opened = library == nullptr ? nullptr : dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  void* const found = opened == nullptr ? nullptr : dlsym(opened, "fake_cuda");
-  return found == nullptr ? nullptr : reinterpret_cast<fake_cuda::get_control*>(found)();
-}
 
 /// Memory of the host that devices reach.
 template <class T>
