@@ -284,7 +284,7 @@ void start(bool threaded) {
   std::optional<bool> const oversubscribed = settings::oversubscribed();
 
   // Whoever comes later than the program's own start of a driver comes too late.
-  if (place.hosts > 1 || !settings::gpu_sharing()) memory::ask_for_queues();
+  if (place.hosts > 1 || !settings::gpu_sharing()) memory::ask_for_queues(ranks_of_machine);
 
   start_plan plan;
   plan.threaded = threaded;

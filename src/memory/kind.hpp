@@ -208,9 +208,9 @@ std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed = 0);
 /// Why there are no devices of a kind, for people; empty if there are.
 std::string why_absent(kind_id id);
 
-/// Before a driver starts: devices get as many queues of the hardware as drivers have, unless the environment says how many. For
-/// processes that copy for other ranks, whatever the streams of the program wait for.
-void ask_for_queues() noexcept;
+/// Before a driver starts: this process, one of so many of the machine, gets as many queues of a device's as there are, unless the
+/// environment says how many. For processes that copy for other ranks, whatever the streams of the program wait for.
+void ask_for_queues(int processes);
 
 /// Which of `count` devices a process gets that names none: those of a host start at different ones, and each goes on to the next with
 /// every device that it opens so.

@@ -1,6 +1,10 @@
 // Which kinds of device memory there are.
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
+#include <string>
 
 #include "base/settings.hpp"
 #include "memory/cuda/cuda_driver.hpp"
@@ -44,7 +48,16 @@ std::string why_absent(kind_id id) {
   return why;
 }
 
-void ask_for_queues() noexcept { ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); }
+void ask_for_queues(int processes) {
+  constexpr int most = 32;
+  // Clients of the multi-process service share 120 of a device, and the first one that finds none left has no context.
+  constexpr int shared = 96;
+  char const* const pipes = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+  std::string const service = pipes != nullptr ? pipes : "/tmp/nvidia-mps";
+  bool const shares = ::access((service + "/control").c_str(), F_OK) == 0;
+  std::string const number = std::to_string(shares ? std::clamp(shared / processes, 2, most) : most);
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", number.c_str(), 0);
+}
 
 std::vector<std::unique_ptr<kind>> make_kinds(std::uint64_t seed) {
   std::vector<std::unique_ptr<kind>> kinds;
