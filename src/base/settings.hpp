@@ -170,7 +170,7 @@ bool gpu_descriptors();
 /// ATOLL_SIM_HOSTS as it stands (bootstrap/host_layout.hpp reads it); empty: none are simulated.
 std::string sim_hosts();
 
-/// ATOLL_BOOTSTRAP: "auto", "solo", "local" or "pmix".
+/// ATOLL_BOOTSTRAP: "auto", "solo", "local", "pmix" or "pmi".
 std::string bootstrap();
 
 /// ATOLL_HOST: empty, or a name that ranks of one host have in common.

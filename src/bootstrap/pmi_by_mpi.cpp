@@ -37,7 +37,6 @@ class by_mpi final : public store {
     longest_value_ = 4096;
   }
 
-  std::string words() const override { return "MPI"; }
   std::string process_mapping() override { return ""; }
   void put(std::string const& key, std::string const& value) override { mine_ += key + "=" + value + ";"; }
 

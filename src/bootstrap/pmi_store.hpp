@@ -18,8 +18,6 @@ class store {
   store(store const&) = delete;
   store& operator=(store const&) = delete;
 
-  /// For people: "PMI 1.1".
-  [[nodiscard]] virtual std::string words() const = 0;
   [[nodiscard]] std::int32_t rank() const noexcept { return rank_; }
   [[nodiscard]] std::int32_t size() const noexcept { return size_; }
   /// Most characters of a value.

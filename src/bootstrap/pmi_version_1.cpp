@@ -42,7 +42,6 @@ class version_1 final : public store {
     space_ = ask("get_my_kvsname", "my_kvsname").need("kvsname");
   }
 
-  std::string words() const override { return "PMI 1"; }
   std::string process_mapping() override { return get("PMI_process_mapping").value_or(""); }
   void put(std::string const& key, std::string const& value) override {
     ask("put kvsname=" + space_ + " key=" + key + " value=" + value, "put_result");

@@ -40,7 +40,6 @@ class version_2 final : public store {
     longest_value_ = value_limit - 1;
   }
 
-  std::string words() const override { return "PMI 2"; }
   std::string process_mapping() override {
     return found_value(ask("info-getjobattr", {{"key", "PMI_process_mapping"}})).value_or("");
   }

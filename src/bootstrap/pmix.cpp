@@ -197,9 +197,9 @@ class pmix_channel final : public launched_channel {
     require(library().put(scope, key.c_str(), &content), "PMIx_Put");
     require(library().commit(), "PMIx_Commit");
   }
-  std::string get(std::int32_t rank, std::string const& key, api::info const* how = nullptr) const {
+  std::string get(std::int32_t rank, std::string const& key) const {
     std::string text;
-    if (api::status const code = try_get(rank, key, how, text); code != api::success)
+    if (api::status const code = try_get(rank, key, nullptr, text); code != api::success)
       fail_to_get(rank, key, code);
     return text;
   }

@@ -27,9 +27,10 @@
 //
 // How it starts is in job_start.cpp, how output is passed on in job_output.cpp.
 //
-// Nothing here polls on a timer, with two exceptions. Until a rank's program has attached to the board, we
+// Nothing here polls on a timer, with three exceptions. Until a rank's program has attached to the board, we
 // look four times a second whether it has, because the program may be the child of a wrapper, whose end would
 // tell us nothing. And when a rank has ended, whether others wait on the board for all, as they would for ever.
+// Of a terminal in whose background this runs, whether it has come to the foreground.
 
 namespace atl::tools {
 namespace {

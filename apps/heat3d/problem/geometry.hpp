@@ -27,8 +27,6 @@ struct box {
 /// The faces of a box: low and high x, low and high y, low and high z.
 enum face : int { left, right, down, up, front, back };
 inline constexpr int face_n = 6;
-inline constexpr std::array<char const*, face_n> face_names = {"left", "right", "down",
-                                                               "up",   "front", "back"};
 
 /// Order in which faces are packed and sent: low sides first, then high sides.
 inline constexpr std::array<face, face_n> send_order = {left, down, front, right, up, back};

@@ -36,7 +36,7 @@ using host_words = std::array<char, 96>;
 struct card {
   std::array<address, most_addresses> addresses;
   host_words name;   ///< of the host
-  host_words ranks;  ///< "4 to 7"
+  host_words ranks;  ///< "ranks 4 to 7"
 };
 
 struct orders {

@@ -27,7 +27,7 @@ bool is_installed();
 /// Starts the keeper. Empty, or why it could not be started.
 std::string start_keeper(orders const& what, int board, std::vector<os::unique_fd> const& listeners);
 
-/// "4", "4 to 7", "1, 3, 5" of ascending ranks; long lists are cut.
+/// "rank 4", "ranks 4 to 7", "ranks 1, 3, 5" of ascending ranks; long lists are cut.
 std::string words_of_ranks(std::vector<std::int32_t> const& ranks);
 
 }  // namespace atl::keeping

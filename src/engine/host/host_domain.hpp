@@ -61,7 +61,6 @@ class host_domain {
   /// Call it after the publication that a local rank shall see.
   void wake(std::uint32_t local_rank) const noexcept { atl::wake(bell(local_rank)); }
   [[nodiscard]] bool anybody_sleeps() const noexcept { return any_sleeper(page(0).sleepers); }
-  [[nodiscard]] bool misses_no_wake_up() const noexcept { return ranks_.remote_fences; }
   [[nodiscard]] std::uint32_t announce_sleep() const noexcept {
     return announce(bell(me()), page(0).sleepers, ranks_.remote_fences);
   }

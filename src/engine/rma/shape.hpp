@@ -50,8 +50,6 @@ class shape {
 
   /// Has all been cut?
   [[nodiscard]] bool ended() const noexcept { return left_ == 0; }
-  /// Of a contiguous transfer: how much has not been cut.
-  [[nodiscard]] std::uint64_t bytes_left() const noexcept { return left_; }
   /// The next piece. Requires !ended().
   position cut() noexcept;
 

@@ -217,7 +217,6 @@ class sim_network final : public network {
   void take_packet(packet const& p);
   void take_part(packet const& p);
   void take_late(peer_record& from, packet const& p);
-  void hand_over(arrival& what, std::unique_ptr<kept_arrival> record);
   void take_fetch(peer_record& from, packet const& p);
 
   // Remote memory, this side (memory.cpp).

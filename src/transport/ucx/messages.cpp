@@ -174,7 +174,7 @@ ucs_status_t ucx_network::take_message(wire const& w, arrival& what, void* data,
     static_cast<void>(target_->arrived(what));
     return UCS_OK;
   }
-  auto* const k = new kept_message{data, what.bytes, p, p->generation, what.late, true, false, false};
+  auto* const k = new kept_message{data, what.bytes, p, p->generation, true, false, false};
   kept_.insert(k);
   what.handle = {k, 0};
   bool const keeps = target_->arrived(what) == taken::kept;

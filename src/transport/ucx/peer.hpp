@@ -90,7 +90,6 @@ struct kept_message {
   std::size_t bytes;
   peer* whom;
   std::uint32_t generation;
-  bool late;
   bool in_callback;  ///< its receiver is being told of it
   bool fetched;
   bool released;
