@@ -40,8 +40,11 @@ class graph {
   [[nodiscard]] explicit operator bool() const noexcept { return name_.handle != nullptr; }
   /// Executes it once in `s`, a stream of the device of which it was captured, behind what is there. Executions of one graph come
   /// one after the other, in whatever streams.
-  /// @progress  none
-  void launch(stream const& s) const { engine::launch_graph(name_, name_of(s)); }
+  /// @progress  none; user where the stream is full (see wait() of a stream)
+  void launch(stream const& s) const {
+    detail::make_room(s);
+    engine::launch_graph(name_, name_of(s));
+  }
 
  private:
   void end() noexcept {

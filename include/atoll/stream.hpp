@@ -28,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <thread>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -224,6 +225,15 @@ upcxx::future<> future_of(Start const& start) {
   return upcxx::detail::unwrap(std::move(futures));
 }
 
+/// Before something is put into a stream: makes user-level progress while the driver would have the caller wait for what is there, since
+/// that may come by this progress alone. Callbacks, where there is none, put in what they like.
+inline void make_room(stream const& s, std::size_t operations = 1) {
+  while (!engine::has_room(name_of(s), operations) && !upcxx::in_progress()) {
+    upcxx::progress();
+    std::this_thread::yield();
+  }
+}
+
 }  // namespace detail
 
 /// A future that becomes ready when the stream has done all that is in it now.
@@ -258,10 +268,15 @@ inline void quiet(stream const& /*s*/) noexcept {}
 /// What follows in the stream happens once a signal has the value.
 ///
 /// @param word  in memory of this rank.
+/// @progress    none; user where the stream is full, as in all calls that put something into one: the library has put more than 640
+///              operations there that it has not come to. A driver takes some thousand, and would have the caller wait without progress.
+///              Inside callbacks none.
 template <class T, upcxx::memory_kind Kind>
 void wait(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
           signal_cmp how = signal_cmp::at_least) {
-  engine::stream_wait(name_of(s), detail::place_of_signal(word, "wait"), value, how == signal_cmp::equal);
+  engine::memory_place const place = detail::place_of_signal(word, "wait");
+  detail::make_room(s);
+  engine::stream_wait(name_of(s), place, value, how == signal_cmp::equal);
 }
 
 /// The same, and then the signal is `next`, in one call of the driver and one node of a graph. What is added
@@ -270,8 +285,9 @@ void wait(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
 template <class T, upcxx::memory_kind Kind>
 void wait_and_reset(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
                     signal_cmp how = signal_cmp::at_least, std::uint64_t next = 0) {
-  engine::stream_wait_and_write(name_of(s), detail::place_of_signal(word, "wait_and_reset"), value,
-                                how == signal_cmp::equal, next);
+  engine::memory_place const place = detail::place_of_signal(word, "wait_and_reset");
+  detail::make_room(s);
+  engine::stream_wait_and_write(name_of(s), place, value, how == signal_cmp::equal, next);
 }
 
 namespace detail {
@@ -280,7 +296,7 @@ namespace detail {
 /// that.
 template <class... T>
 void hold(stream const& s, upcxx::global_ptr<std::uint64_t> word, upcxx::future<T...> const& ready) {
-  wait(s, word, 1);
+  engine::stream_wait(name_of(s), place_of_signal(word, "wait"), 1, false);
   auto const set = ready.then([word](T const&...) {
     std::atomic_ref<std::uint64_t>(*word.local()).store(1, std::memory_order_release);
   });
@@ -399,6 +415,8 @@ class stream_copies {
   void prepare(std::span<copy_piece const> pieces) {
     for (copy_piece const& each : pieces) prepare(each);
   }
+  /// Before all: so many will be started.
+  void expect(std::size_t pieces) const { make_room(on_, pieces); }
   /// May throw for the first piece of all, with nothing done, if that is not prepared.
   void start(copy_piece const& piece) {
     if (engine::stream_copy(name_of(on_), piece.to, piece.from, piece.bytes)) return;
@@ -450,6 +468,7 @@ auto start_all_in_stream(CopyAll const& copy_all, std::int32_t owner, Cx&& cx) {
       },
       cx.items);
   stream const s(name);
+  make_room(s);
   auto signals = upcxx::detail::apply_items(
       [&s](auto const&... items) { return std::tuple_cat(detail::signal_of(s, items)...); }, cx.items);
   auto const start = [&] {
@@ -495,6 +514,7 @@ auto start_in_stream(engine::memory_place to, engine::memory_place from, std::si
 template <class... T>
 void wait(stream const& s, upcxx::future<T...> const& ready) {
   engine::refuse_capture(name_of(s), engine::needs_host::future);
+  detail::make_room(s);
   if (!ready.is_ready()) detail::hold(s, upcxx::new_<std::uint64_t>(0), ready);
 }
 
@@ -516,7 +536,9 @@ void wait(stream const& s, upcxx::future<T...> const& ready) {
 template <class T, upcxx::memory_kind Kind>
 void signal(stream const& s, upcxx::global_ptr<T, Kind> word, std::uint64_t value,
             signal_op op = signal_op::set) {
-  detail::signal_change(s, detail::place_of_signal(word, "signal"), value, op).start();
+  engine::memory_place const place = detail::place_of_signal(word, "signal");
+  detail::make_room(s);
+  detail::signal_change(s, place, value, op).start();
 }
 
 /// A signal is 0 when the stream has come here, or `value`. What others do to it at that time comes before or

@@ -131,6 +131,8 @@ class program_streams {
   virtual void submit() {}
   /// Calls `landed` of the records whose streams have come there; true if there were any.
   virtual bool poll() = 0;
+  /// Whether who puts something into a full stream waits until it has come to what is there.
+  [[nodiscard]] virtual bool can_be_full() const noexcept { return true; }
   /// Whether streams stand still unless poll() is called.
   [[nodiscard]] virtual bool need_polls() const noexcept { return false; }
 

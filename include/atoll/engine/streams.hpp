@@ -28,6 +28,10 @@ ATOLL_EXPORT void drop_stream(stream_name s);
 /// Number of its device in this process, among those of its kind.
 ATOLL_EXPORT int stream_device(stream_name s);
 
+/// Whether so many operations more may be put into the stream without the driver having the caller wait for what is there; looks where the
+/// stream is, if not.
+ATOLL_EXPORT bool has_room(stream_name s, std::size_t operations);
+
 /// Whether calls go into a graph instead.
 ATOLL_EXPORT bool is_captured(stream_name s);
 

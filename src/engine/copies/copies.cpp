@@ -69,6 +69,7 @@ device_copies& device_copies::for_call(char const* call) {
 
 device_copies::~device_copies() {
   segments_.finish();
+  segments_.poll();  // streams have come to their ends, and nobody has heard of some
   engine_.announced_sink = nullptr;
 }
 

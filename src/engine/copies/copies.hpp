@@ -20,6 +20,7 @@
 #include "engine/copies/network_copies.hpp"
 #include "engine/copies/segments.hpp"
 #include "engine/copies/staged_copies.hpp"
+#include "engine/copies/stream_backlog.hpp"
 #include "engine/progress/progress_engine.hpp"
 #include "memory/program_streams.hpp"
 
@@ -63,6 +64,10 @@ class device_copies final : public single<device_copies>, public work_source {
   memory::kind& kind_of_stream(stream_name s);
   /// Streams that stand still without polls count as open.
   void watch_streams();
+  /// After whatever the stream has been given.
+  void note_operation(memory::kind& kind, stream_name s);
+  /// See atl::engine::has_room().
+  bool has_room(stream_name s, std::size_t operations);
   /// Whether the program has had to do with any: they may wait for what this rank does for them.
   [[nodiscard]] bool streams_used() const noexcept { return streams_used_; }
 
@@ -121,6 +126,7 @@ class device_copies final : public single<device_copies>, public work_source {
   // Null in a job on one host.
   std::unique_ptr<device_keys> keys_;
   std::unique_ptr<network_copies> network_;
+  stream_backlog backlog_;
   bool streams_need_polls_ = false;
   bool streams_used_ = false;
   struct helping {

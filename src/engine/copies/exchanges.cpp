@@ -63,7 +63,7 @@ void device_copies::exchange_in(stream_name s, stream_exchange const& what, exch
     ends.from = find(what.from, (what.in_parts ? ranks : 1) * what.bytes);
   kind.streams()->exchange(s.handle, how, ends);
   note_uses(kind, s, std::span(used).first(count));
-  watch_streams();
+  note_operation(kind, s);
 }
 
 void device_copies::reduce_in(stream_name s, stream_reduction_call const& what) {

@@ -70,7 +70,7 @@ void launch_graph(graph_name g, stream_name s) {
         "graph::launch: the stream is being captured: launch graphs in others, or when the capture has ended");
   kind.streams()->launch(g.handle, s.handle);
   if (kind.host_plays_kernels()) await_at_end(all, s);
-  all.watch_streams();
+  all.note_operation(kind, s);
 }
 
 void drop_graph(graph_name g) {

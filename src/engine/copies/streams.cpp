@@ -38,6 +38,19 @@ memory::kind& device_copies::kind_of_stream(stream_name s) {
   return *kind;
 }
 
+void device_copies::note_operation(memory::kind& kind, stream_name s) {
+  backlog_.note(*kind.streams(), s.handle);
+  watch_streams();
+}
+
+bool device_copies::has_room(stream_name s, std::size_t operations) {
+  memory::program_streams& streams = *kind_of_stream(s).streams();
+  if (backlog_.has_room(streams, s.handle, operations)) [[likely]]
+    return true;
+  segments_.poll();
+  return backlog_.has_room(streams, s.handle, operations);
+}
+
 void device_copies::watch_streams() {
   bool const now = segments_.streams_need_polls();
   if (now != streams_need_polls_) count(now ? 1 : -1);
@@ -105,7 +118,7 @@ bool device_copies::copy_in(stream_name s, memory_place to, memory_place from, s
     return false;
   }
   note_uses(kind, s, {&target, &source});
-  watch_streams();
+  note_operation(kind, s);
   return true;
 }
 
@@ -152,7 +165,7 @@ bool device_copies::box_in(stream_name s, memory_place to, memory_place from, pr
     return false;
   }
   note_uses(kind, s, {&target, &source});
-  watch_streams();
+  note_operation(kind, s);
   return true;
 }
 
@@ -184,7 +197,7 @@ bool device_copies::write_in(stream_name s, memory_place word, std::uint64_t val
   if (!is_for_streams(kind, place, sizeof value) || !kind.streams()->write(s.handle, place.end(), value))
     return false;
   note_uses(kind, s, {&place});
-  watch_streams();
+  note_operation(kind, s);
   return true;
 }
 
@@ -208,7 +221,7 @@ void device_copies::wait_in(stream_name s, memory_place word, std::uint64_t valu
         to_string(kind.id()), streams.device_of(s.handle), static_cast<unsigned long long>(place.address));
   }
   note_uses(kind, s, {&place});
-  watch_streams();
+  note_operation(kind, s);
 }
 
 bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value) {
@@ -217,7 +230,7 @@ bool device_copies::add_in(stream_name s, memory_place word, std::uint64_t value
   copy_place const place = segments_.resolve(word, sizeof value, "signal");
   if (is_for_streams(kind, place, sizeof value) && streams.add(s.handle, place.end(), value)) {
     note_uses(kind, s, {&place});
-    watch_streams();
+    note_operation(kind, s);
     return true;
   }
   if (streams.is_captured(s.handle)) {
@@ -290,6 +303,7 @@ void device_copies::report_in(stream_name s, copy_completion* done) {
         "capture's end, and after the graph's launch");
   }
   streams.report(s.handle, begin_report(done, known_as(kind, s.handle)));
+  backlog_.note_report(streams, s.handle);
   watch_streams();
 }
 
@@ -319,6 +333,12 @@ int stream_device(stream_name s) {
   device_copies& all = device_copies::for_call("stream::device_id");
   guard const held;
   return all.kind_of_stream(s).streams()->device_of(s.handle);
+}
+
+bool has_room(stream_name s, std::size_t operations) {
+  device_copies& all = device_copies::for_call("stream");
+  guard const held;
+  return all.has_room(s, operations);
 }
 
 bool is_captured(stream_name s) {

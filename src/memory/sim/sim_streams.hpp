@@ -49,6 +49,7 @@ class sim_streams final : public program_streams {
   void report(stream_handle s, copy_record* record) override;
   std::string where(stream_handle s) override;
   bool poll() override;
+  [[nodiscard]] bool can_be_full() const noexcept override { return false; }
   [[nodiscard]] bool need_polls() const noexcept override;
 
   /// See kind.

@@ -8,6 +8,7 @@
 
 #include <atoll/stream.hpp>
 #include <atoll/stream_barrier.hpp>
+#include <atoll/strided.hpp>
 
 #include "multirank/kinds/stream_fixture.hpp"
 
@@ -362,6 +363,34 @@ TEST_F(stream_test, segments_end_beside_copies_that_use_them) {
   all.wait();
   upcxx::barrier();
   upcxx::delete_array(heap);
+}
+
+/// A driver has room for some thousand operations, and has its caller wait then: for ever, if this caller's progress is what the stream waits for.
+TEST_F(stream_test, a_stream_that_waits_for_this_rank_takes_any_number_of_operations) {
+  auto const s = atl::make_stream(gpu_);
+  auto const p = filled(4000, me);
+  auto const word = gpu_.allocate<std::uint64_t>(1);
+  for (int round = 0; round < 2; ++round) {
+    atl::wait(s, upcxx::rpc(right, [] { return 1; }));
+    for (std::uint64_t i = 1; i <= 3000; ++i) {
+      if (i % 3 == 0) {
+        atl::wait(s, word, i - 1);
+      } else {
+        atl::signal(s, word, i);
+      }
+    }
+    for (int i = 0; i < 1500; ++i) upcxx::copy(p, p + 2000, 10, atl::on_stream(s));
+  }
+  atl::wait(s, upcxx::rpc(right, [] { return 1; }));
+  // One call with more than there is room for.
+  upcxx::copy(p, p + 1, 1, atl::on_stream(s));
+  pinned<int> const rows(8000, -1);
+  atl::copy_strided<1>(p, {{8}}, upcxx::to_global_ptr(rows.data()), {{16}}, {{2000}}, atl::on_stream(s));
+  atl::wait(s);
+  EXPECT_EQ(rows[0], me);
+  EXPECT_EQ(content(word, 1)[0], 2999u);
+  gpu_.deallocate(word);
+  upcxx::barrier();
 }
 
 TEST_F(stream_test, a_peers_segment_may_go_while_streams_stand_still) {

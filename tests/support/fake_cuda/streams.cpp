@@ -179,7 +179,8 @@ void note_in_flight(task const& t, int more) {
 
 void enqueue(stream on, task t) {
   state& s = all();
-  stream_state& queue = *s.streams.at(on);
+  std::shared_ptr<stream_state> const found = s.streams.at(on);
+  stream_state& queue = *found;
   if (queue.captured != nullptr) {
     queue.captured->without_context |= current() == nullptr;
     captured_task node;
@@ -191,6 +192,13 @@ void enqueue(stream on, task t) {
     node.what = std::move(t);
     queue.captured->tasks.push_back(std::move(node));
     return;
+  }
+  // A driver has room for some thousand, and has its caller wait then.
+  constexpr std::size_t room = 1024;
+  if (queue.tasks.size() >= room) {
+    std::unique_lock held(s.lock, std::adopt_lock);
+    s.progress.wait(held, [&] { return queue.tasks.size() < room; });
+    held.release();  // the caller's
   }
   note_in_flight(t, 1);
   queue.tasks.push_back(std::move(t));

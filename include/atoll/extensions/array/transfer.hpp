@@ -170,7 +170,7 @@ class transfer {
   ///
   /// @throws    upcxx::bad_shared_alloc if this rank's host is needed and the shared heap has no room for that (see
   ///            on_stream()). Nothing has happened then: make the run again when there is some, as neighbours wait.
-  /// @progress  none. Never waits.
+  /// @progress  none; user where the stream is full (see wait() of a stream).
   void run(stream const& s, std::ptrdiff_t source_offset = 0,
            std::ptrdiff_t destination_offset = 0) requires(!on_host) {
     upcxx::detail::check_injection("atl::transfer::run");

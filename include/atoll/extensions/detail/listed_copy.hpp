@@ -210,6 +210,7 @@ auto copy_listed(char const* call, SrcIter src_begin, SrcIter src_end, Runs src_
     // Of <atoll/stream.hpp>, as the request is.
     return start_all_in_stream(
         [&all](auto& copies) {
+          copies.expect(all.pieces.size());
           copies.prepare(all.pieces);
           copies.start(all.pieces);
         },

@@ -26,7 +26,8 @@ namespace atl::inline UPCXX_MODE::detail {
 /// What a stream is to do, one after the other.
 class stream_steps {
  public:
-  explicit stream_steps(stream const& s) : on_(s) {}
+  /// Makes room for a usual number of steps, with user-level progress.
+  explicit stream_steps(stream const& s) : on_(s) { make_room(s, usual); }
   [[nodiscard]] stream const& on() const { return on_; }
 
   template <class T, upcxx::memory_kind Kind>
@@ -122,6 +123,7 @@ class stream_steps {
   }
   void begin(std::function<void()> const& what) const { what(); }
 
+  static constexpr std::size_t usual = 64;
   stream on_;
   std::vector<step> steps_;
 };
