@@ -70,7 +70,8 @@ class stream_backlog {
     if (auto const known = find(streams, s); known != lines_.end()) return *known;
     // Programs may make any number of streams, and handles come again.
     constexpr std::size_t most_lines = 64;
-    if (lines_.size() >= most_lines) std::erase_if(lines_, [](line const& l) { return l.marked == l.passed; });
+    if (lines_.size() >= most_lines)
+      std::erase_if(lines_, [](line const& l) { return l.marked == l.passed; });
     lines_.push_back({&streams, s});
     return lines_.back();
   }
