@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cinttypes>
 #include <cstring>
+#include <utility>
 
 #include <atoll/engine/host_map.hpp>
 #include <atoll/engine/job.hpp>
@@ -118,7 +119,6 @@ char const* name_of(kernel_call call) noexcept {
 struct kernel_service::command final : copy_completion {
   mailbox* box = nullptr;
   kernel_command* place = nullptr;  ///< in the mailbox
-  std::uint64_t value = 0;          ///< that was fetched
   bool done = true;
 
   command() : copy_completion{&copied} {}
@@ -139,7 +139,6 @@ struct kernel_service::word_request final : copy_completion {
   std::int32_t asker;
   bool loaded = false;
   bool arrived = false;
-  std::uint64_t value = 0;
 
   word_request(kernel_order const& wanted, std::int32_t from)
       : copy_completion{&word_moved}, order(wanted), asker(from) {}
@@ -255,7 +254,9 @@ void kernel_service::begin(command& c) {
     case kernel_call::put_value:
       return copy(c, to, {0, reinterpret_cast<std::uintptr_t>(&asked.from)}, asked.bytes);
     case kernel_call::get_value:
-      return copy(c, {0, reinterpret_cast<std::uintptr_t>(&c.value)}, {asked.from_owner, asked.from},
+      // There, since devices reach it by themselves: to other memory a driver copies within the call, whatever the copy stands behind.
+      c.place->answer = 0;
+      return copy(c, {0, reinterpret_cast<std::uintptr_t>(&c.place->answer)}, {asked.from_owner, asked.from},
                   asked.bytes);
     case kernel_call::signal:
     case kernel_call::atomic:
@@ -299,7 +300,7 @@ bool kernel_service::copied(copy_completion* done) noexcept {
 /// The data, if there is any, is in place.
 void kernel_service::change_word(command& c) {
   kernel_request& asked = c.place->asked;
-  if (asked.operation == word_operation::none) return give_answer(c, c.value);
+  if (asked.operation == word_operation::none) return give_answer(c, c.place->answer);
   memory_place const word{asked.word_owner, asked.word};
   copy_place const place = segments_.resolve(word, sizeof(std::uint64_t));
   if (place.is_on_host_here())
@@ -355,9 +356,10 @@ void kernel_service::serve_word(message* m) {
 /// From the word, or back to it.
 void kernel_service::move_word(word_request& r) {
   r.arrived = false;
-  memory_place const scratch{0, reinterpret_cast<std::uintptr_t>(&r.value)};
+  std::uint64_t const& here = engine_.host.own_page().moved_word;
+  memory_place const scratch{0, reinterpret_cast<std::uintptr_t>(&here)};
   device_copies::here().start(r.loaded ? r.order.word : scratch, r.loaded ? scratch : r.order.word,
-                              sizeof r.value, &r);
+                              sizeof here, &r);
 }
 
 bool kernel_service::word_moved(copy_completion* done) noexcept {
@@ -370,8 +372,9 @@ bool kernel_service::advance_request() {
   word_request& r = *requests_.front();
   if (!r.loaded) {
     r.loaded = true;
-    std::uint64_t const before = r.value;
-    r.value = after(r.order.operation, before, r.order.value, r.order.compare);
+    std::uint64_t& word = engine_.host.own_page().moved_word;
+    std::uint64_t const before =
+        std::exchange(word, after(r.order.operation, word, r.order.value, r.order.compare));
     r.order.value = before;
     move_word(r);
     return true;

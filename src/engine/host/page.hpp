@@ -83,6 +83,8 @@ struct rank_page {
   std::atomic<std::uint32_t> heap_complete;
   /// Not 0: nobody comes any more for what this rank's kernels wait for. Theirs, too: it lies where devices look from time to time.
   alignas(64) std::uint64_t kernels_end;
+  /// One of a device of this rank, while its host changes it: where devices reach.
+  std::uint64_t moved_word;
   flat_channel flat[flat_channels];
   alignas(64) started_collective started[remembered_collectives];  ///< the last ones, used in turn
   given_list list;

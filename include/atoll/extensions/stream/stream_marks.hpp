@@ -19,6 +19,7 @@
 #include <atoll/extensions/stream/call_list.hpp>
 #include <atoll/extensions/stream/standing.hpp>
 #include <atoll/stream.hpp>
+#include <upcxx/allocate.hpp>
 #include <upcxx/copy.hpp>
 #include <upcxx/global_ptr.hpp>
 #include <upcxx/team.hpp>
@@ -83,10 +84,13 @@ class stream_marks final : public stream_witness {
   }
   /// Nothing if it is not here soon.
   static std::optional<std::uint64_t> read(pointer word) {
-    auto* const value = new std::uint64_t;  // stays, as the copy may come later; the job ends anyway
+    // Of the shared heap: to private memory a driver copies within the call, and that may stand behind a stream that stands still. It stays, as
+    // the copy may come later; the job ends anyway.
+    auto const value = upcxx::allocate<std::uint64_t>();
+    if (value.is_null()) return std::nullopt;
     upcxx::future<> const come = upcxx::copy(word, value, 1);
     bool const in_time = progress_until([&come] { return come.is_ready(); }, std::chrono::seconds(1));
-    return in_time ? std::optional(*value) : std::nullopt;
+    return in_time ? std::optional(*value.local()) : std::nullopt;
   }
 
   char const* object_;
