@@ -51,6 +51,12 @@ void be_first_to_fail() noexcept {
   os::await_end();
 }
 
+/// What comes between the words and the end.
+void let_go() {
+  if (freeze_hook != nullptr) freeze_hook();
+  if (!is_forked_child() && release_hook != nullptr) release_hook();
+}
+
 }  // namespace
 
 void (*abort_hook)() = nullptr;
@@ -72,8 +78,7 @@ std::string identity() {
 void stop(std::string const& message) noexcept {
   be_first_to_fail();
   print(format("%s\n%s", message.c_str(), call_site().c_str()));
-  if (freeze_hook != nullptr) freeze_hook();
-  if (!is_forked_child() && release_hook != nullptr) release_hook();
+  let_go();
   std::abort();
 }
 
@@ -83,10 +88,8 @@ void fatal(char const* component, char const* pattern, ...) {
   va_start(args, pattern);
   print(component, format_list(pattern, args));
   va_end(args);
-  if (freeze_hook != nullptr) freeze_hook();
-  bool const alone = is_forked_child();
-  if (!alone && release_hook != nullptr) release_hook();
-  if (!alone && abort_hook != nullptr) abort_hook();
+  let_go();
+  if (!is_forked_child() && abort_hook != nullptr) abort_hook();
   std::abort();
 }
 
