@@ -80,6 +80,7 @@ void device_copies::reduce_in(stream_name s, stream_reduction_call const& what) 
   copy_place const from = segments_.resolve(what.from, (what.arrays - 1) * what.stride + bytes);
   kind.streams()->reduce(s.handle, how, to.end(), from.end());
   note_uses(kind, s, {&to, &from});
+  note_operation(kind, s);
 }
 
 bool can_reduce_in_stream(unsigned kind, int device) {

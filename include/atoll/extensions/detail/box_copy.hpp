@@ -290,9 +290,7 @@ auto copy_box(char const* call, From from, To to, box_dimension const (&box)[Ran
               take(copy_piece{target.moved_by(to_offset), source.moved_by(from_offset), runs.bytes});
             });
           };
-          std::size_t rows = 0;
-          for_each_run([&](copy_piece const&) { ++rows; });
-          copies.expect(rows);
+          copies.expect(runs.count());
           // A host's end may be pinned in parts.
           for_each_run([&](copy_piece const& run) { copies.prepare(run); });
           copy_batch const together;
