@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "base/error.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/progress/guard.hpp"
 

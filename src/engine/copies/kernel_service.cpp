@@ -77,7 +77,7 @@ char const* name_of(kernel_call call) noexcept {
     case kernel_call::put_value:
       return "put";
     case kernel_call::signal:
-      return "signal, or put with signal,";
+      return "signal";
     case kernel_call::get:
     case kernel_call::get_value:
       return "get";

@@ -8,7 +8,6 @@
 #include <atoll/engine/job.hpp>
 #include <atoll/engine/streams.hpp>
 
-#include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engine/copies/copies.hpp"
 #include "engine/progress/guard.hpp"

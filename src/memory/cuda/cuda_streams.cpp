@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <atoll/base/check.hpp>
-#include "base/error.hpp"
 
+#include "base/error.hpp"
 #include "memory/cuda/cuda_driver.hpp"
 #include "memory/cuda/kernels.hpp"
 #include "memory/cuda/scopes.hpp"

@@ -6,7 +6,6 @@
 
 #include <atoll/base/check.hpp>
 
-#include "base/error.hpp"
 #include "memory/gpu/gpu_segment.hpp"
 #include "memory/gpu/no_room.hpp"
 

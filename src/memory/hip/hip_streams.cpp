@@ -1,8 +1,8 @@
 // Streams: what is started there, and how one learns that it has happened.
 
 #include <atoll/base/check.hpp>
-#include "base/error.hpp"
 
+#include "base/error.hpp"
 #include "memory/hip/hip_driver.hpp"
 #include "memory/hip/scopes.hpp"
 
